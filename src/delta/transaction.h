@@ -1,0 +1,84 @@
+// Transaction: collects actions against a snapshot and commits them (delta-protocol.md 1, 2, 9, 11).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "delta/snapshot.h"
+
+namespace strandline::delta {
+
+// What a new table is made of. Defaults are modern Delta (architecture.md decision 7): deletion
+// vectors, row tracking, in-commit timestamps; properties set to "false" turn each off.
+struct NewTable {
+  Schema schema;
+  std::vector<std::string> partition_columns;
+  std::vector<std::string> clustering_columns;
+  std::map<std::string, std::string> properties;
+  std::optional<std::string> description;
+};
+
+// Protocol and metadata of a new table: lowest protocol that the properties need (section 3).
+// Errors: kInvalidArgument (unknown delta.* property or value), kUnsupported by feature name.
+struct TableDefinition { Protocol protocol; Metadata metadata; std::vector<DomainMetadata> domains; };
+Result<TableDefinition> define_table(const NewTable& table);
+
+struct Committed { Version version; };
+struct Conflicted { std::string what; };        // by the rules of section 2; nothing was written
+struct Unknown { std::string what; };           // may or may not be there: do not clean up
+using CommitOutcome = std::variant<Committed, Conflicted, Unknown>;
+
+class Transaction {
+ public:
+  // On an existing table. Errors: kUnsupported naming writer features we cannot write.
+  static Result<Transaction> begin(Table table, std::shared_ptr<const Snapshot> snapshot);
+  // Version 0. Committing over an existing table is Conflicted.
+  static Result<Transaction> create(Table table, const NewTable& definition);
+
+  Transaction(Transaction&&) noexcept;
+  Transaction& operator=(Transaction&&) noexcept;
+  ~Transaction();
+
+  const Snapshot& snapshot() const;  // what is read and built on; metadata changes included
+
+  // New data. Row ids and commit versions are assigned at commit when row tracking is supported.
+  void add_file(AddFile file);
+  void remove_file(const AddFile& file, bool data_change = true);
+  // Adds positions to a live file's deletion vector (7.7); all rows gone is a plain remove.
+  // All vectors of the commit go to one DV file, written at commit. Needs deletion vectors enabled.
+  Status delete_rows(const AddFile& file, const RowSet& positions);
+  void set_metadata(Metadata metadata);
+  // Replaces the schema, keeping everything else of the metadata.
+  void set_schema(const Schema& schema);
+  void set_protocol(Protocol protocol);
+  void set_txn(const std::string& app_id, int64_t version);
+  void set_domain(DomainMetadata domain);
+
+  void set_operation(std::string operation, std::map<std::string, std::string> parameters = {});
+  void set_metric(const std::string& name, int64_t value);
+  void set_tag(const std::string& name, const std::string& value);
+  // Row ids of moved rows were kept ("delta.rowTracking.preserved"); default true.
+  void set_row_ids_preserved(bool preserved);
+  // What was read decides conflicts (2.5, 2.6): default whole table; a blind append read nothing.
+  void set_blind_append();
+  // Only files of the snapshot at these indexes were read.
+  void set_read_files(std::vector<size_t> file_indexes);
+
+  bool has_changes() const;
+  // Retries lost races while the rules allow. Writes a checkpoint each delta.checkpointInterval
+  // commits; failing to do so does not fail the commit. Errors are for what can never commit:
+  // kUnsupported, kIo before the log was touched, kInternal for illegal action sets (1.6).
+  Result<CommitOutcome> commit();
+  // commit() with Conflicted as kConflict and Unknown as kIo errors.
+  Result<Version> commit_or_error();
+
+ private:
+  struct Impl;
+  explicit Transaction(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace strandline::delta

@@ -1,0 +1,63 @@
+// Delta data files through DuckDB: scans as relations, row sets out of queries, files with statistics.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "delta/snapshot.h"
+#include "delta/transaction.h"
+#include "duck/connection.h"
+
+namespace strandline::duck {
+
+// Hidden columns a scan can add. The names cannot clash: user columns of the same name are refused.
+inline constexpr const char* kFileColumn = "__strandline_file";        // INTEGER: index in snapshot.files
+inline constexpr const char* kRowColumn = "__strandline_row";          // BIGINT: physical position
+inline constexpr const char* kRowIdColumn = "__strandline_row_id";     // BIGINT: stable row id
+inline constexpr const char* kRowVersionColumn = "__strandline_row_commit_version";
+
+struct ScanOptions {
+  std::vector<std::string> columns;  // logical names; empty = all
+  bool with_positions = false;       // kFileColumn, kRowColumn
+  bool with_row_ids = false;         // kRowIdColumn, kRowVersionColumn (table must track rows)
+  std::vector<size_t> files;         // indexes in snapshot.files; empty = all
+  bool apply_deletion_vectors = true;
+};
+
+// Keeps deletion vectors registered while it lives; must outlive the queries that use sql().
+class Scan {
+ public:
+  virtual ~Scan() = default;
+  // A parenthesised SELECT for a FROM clause, logical column names and types, deleted rows gone.
+  virtual const std::string& sql() const = 0;
+};
+
+Result<std::unique_ptr<Scan>> scan_table(Connection& connection, const delta::Table& table,
+                                         std::shared_ptr<const delta::Snapshot> snapshot,
+                                         const ScanOptions& options = {});
+
+// Query of (kFileColumn INTEGER, kRowColumn BIGINT) -> row set per file index.
+Result<std::map<size_t, delta::RowSet>> collect_rows(Connection& connection, const std::string& sql);
+
+struct WriteOptions {
+  // The query also gives kRowIdColumn and kRowVersionColumn (either may be null), written as the
+  // table's materialised columns.
+  bool with_row_ids = false;
+  int64_t target_file_size_bytes = 128ll << 20;
+  // Names to sort by inside a file, for pruning; may be empty.
+  std::vector<std::string> sort_columns;
+};
+
+// Writes the rows of query (columns = table's logical columns, any order, matched by name) as Parquet
+// files with statistics (section 6), partitioned as the table is. No rows: no files. Files are new
+// names under the table directory; on error they are removed.
+Result<std::vector<delta::AddFile>> write_files(Connection& connection, const delta::Table& table,
+                                                const delta::Snapshot& definition,
+                                                const std::string& query, const WriteOptions& options = {});
+
+// The Delta layer's Parquet port over DuckDB.
+std::shared_ptr<delta::ParquetPort> make_parquet_port(std::shared_ptr<Database> database);
+
+}  // namespace strandline::duck
