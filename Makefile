@@ -1,0 +1,56 @@
+# Every task of the project; nothing but git and make is needed beforehand.
+#   DUCKDB_ROOT=<folder>  use an installed DuckDB instead of the pinned one
+#   ARGS=…                passed on to the program a target runs
+.DEFAULT_GOAL := build
+.PHONY: deps build dev test test-unit test-property asan tsan demo bench lint format clean
+
+cmake_args := $(if $(DUCKDB_ROOT),-DDUCKDB_ROOT=$(abspath $(DUCKDB_ROOT)))
+
+define build_preset
+	cmake --preset $(1) $(cmake_args) >/dev/null
+	cmake --build --preset $(1)
+endef
+
+deps: ## install what is missing
+	@scripts/install_deps.sh
+
+build: deps ## build/bin/strandline and everything else
+	$(call build_preset,release)
+
+dev: deps ## unoptimised build with debug information, in build-dev/
+	$(call build_preset,dev)
+
+test: build ## every test
+	scripts/test.sh build
+
+test-unit: build ## the C++ tests only; ARGS='-R delta' chooses
+	ctest --test-dir build --output-on-failure $(ARGS)
+
+test-property: build ## the property tests only
+	build/tests/property_test $(ARGS)
+
+asan: deps ## C++ tests under address and undefined-behaviour sanitizers, in build-asan/
+	$(call build_preset,asan-ubsan)
+	scripts/test.sh build-asan $(ARGS)
+
+tsan: deps ## C++ tests under the thread sanitizer, in build-tsan/
+	$(call build_preset,tsan)
+	ctest --test-dir build-tsan --output-on-failure $(ARGS)
+
+demo: build ## the documents' tutorial, step by step
+	examples/tutorial/demo.sh
+
+bench: build ## the benchmark of docs/BENCHMARKS.md
+	bench/run.sh $(ARGS)
+
+lint: ## clang-format and clang-tidy, both version 19
+	@scripts/install_deps.sh lint
+	git ls-files '*.h' '*.cc' | xargs clang-format-19 --dry-run --Werror
+	$(call build_preset,tidy)
+
+format: ## format all C++ files
+	@scripts/install_deps.sh lint
+	git ls-files '*.h' '*.cc' | xargs clang-format-19 -i
+
+clean: ## remove what was built; downloads in .deps/ stay
+	rm -rf build build-dev build-asan build-tsan build-tidy

@@ -1,0 +1,6 @@
+#include <cstdio>
+
+int main() {
+  std::puts("strandline " STRANDLINE_VERSION);
+  return 0;
+}

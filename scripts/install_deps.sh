@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Installs the Debian packages the build needs, only those that are missing.
+# Usage: scripts/install_deps.sh [lint]      ("lint" adds clang-format and clang-tidy)
+set -euo pipefail
+
+packages=(
+  g++ cmake ninja-build ccache
+  libroaring-dev libsimdjson-dev libfmt-dev libspdlog-dev libcli11-dev libyaml-cpp-dev
+  libgtest-dev libgmock-dev libbenchmark-dev
+  python3
+)
+# Tools that may as well come from elsewhere: what counts is that they run.
+command -v npm >/dev/null || packages+=(npm)
+python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3-venv)
+python3 -m pip --version >/dev/null 2>&1 || packages+=(python3-pip)
+if [[ "${1:-}" == lint ]]; then packages+=(clang-format-19 clang-tidy-19); fi
+
+missing=()
+for package in "${packages[@]}"; do
+  status="$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)"
+  [[ "$status" == installed ]] || missing+=("$package")
+done
+[[ ${#missing[@]} -gt 0 ]] || exit 0
+
+as_root=()
+if [[ "$(id -u)" -ne 0 ]]; then as_root=(sudo); fi
+echo "installing: ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+"${as_root[@]}" apt-get update -qq
+"${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Runs the tests of a build folder and closes with one line 'N passed, N failed, N skipped'.
+# The Python tests of tests/interop run against build/ only.
+# Usage: scripts/test.sh BUILD_DIR [ctest arguments]
+set -uo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+build="$1"
+shift
+results="$build/test-results"
+rm -rf "$results"
+mkdir -p "$results"
+
+ctest --test-dir "$build" --output-on-failure -j "$(nproc)" \
+  --output-junit test-results/ctest.junit "$@"
+
+if [[ "$build" == build ]] && compgen -G 'tests/interop/test_*.py' >/dev/null; then
+  if scripts/venv.sh; then
+    build/venv/bin/python -m pytest -q -rs tests/interop --junitxml="$results/interop.pytest.xml"
+  fi
+  [[ -f "$results/interop.pytest.xml" ]] || touch "$results/interop.broken"
+fi
+
+python3 scripts/count_tests.py "$results"
