@@ -1,0 +1,152 @@
+// Parsed Spark SQL: statements with positions. Expressions and queries are trees that hold meaning,
+// not spelling; printers (duckdb_printer.h, later spark_printer.h) turn them into dialect text.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/data_type.h"
+#include <strandline/result.h>
+
+namespace strandline::sql {
+
+struct Expr;   // expr.h
+struct Query;  // query.h: SELECT, VALUES, set operations, CTEs, pipes
+using ExprPtr = std::shared_ptr<const Expr>;
+using QueryPtr = std::shared_ptr<const Query>;
+
+// A word of the user's text and where it stands.
+struct Name {
+  std::string text;
+  SourcePlace place;
+};
+
+// catalog.schema.table, one to three parts; or delta.`/path` (is_path, one part).
+struct TableName {
+  std::vector<std::string> parts;
+  bool is_path = false;
+  SourcePlace place;
+};
+std::string to_string(const TableName& name);  // backquoted where needed
+
+// A property or option: key and literal value as text.
+struct Option {
+  std::string key;
+  std::string value;
+  SourcePlace place;
+};
+using Options = std::vector<Option>;
+
+// [NOT NULL], DEFAULT, GENERATED, COMMENT of a column definition.
+struct ColumnDefinition {
+  Name name;
+  DataType type;
+  bool nullable = true;
+  std::optional<std::string> comment;
+  ExprPtr default_value;
+  ExprPtr generated_as;
+};
+
+enum class OnViolation { kKeep, kDropRow, kFailUpdate };
+struct Expectation {
+  Name name;
+  ExprPtr condition;
+  OnViolation on_violation = OnViolation::kKeep;
+};
+
+// COLUMNS / TRACK HISTORY ON / IGNORE NULL UPDATES ON: all, a list, or all but a list.
+struct ColumnList {
+  bool except = false;         // * EXCEPT (names)
+  std::vector<Name> names;     // empty and except: everything
+  SourcePlace place;
+};
+
+enum class StoredAs { kScdType1, kScdType2, kBitemporal };
+
+// The clauses after INTO target, as written (auto-cdc.md section 2). Checking them is cdc's work;
+// the parser only reports what is not grammar, and repeated clauses (DUPLICATE_CLAUSES).
+struct AutoCdcClauses {
+  bool once = false;
+  QueryPtr source;                 // FROM: stream(name), STREAM name WITH (...), STREAM read_files(...), (query)
+  bool from_snapshot = false;      // FROM SNAPSHOT (query) [WITH VERSION (query)]
+  QueryPtr snapshot_version;
+  std::vector<Name> keys;          // multi-part names come with dots in text and are cdc's error
+  SourcePlace keys_place;
+  bool has_keys = false;
+  ExprPtr sequence_by;
+  ExprPtr system_sequence_by;
+  ExprPtr delete_when;
+  ExprPtr truncate_when;
+  std::optional<ColumnList> columns;
+  std::optional<StoredAs> stored_as;
+  std::optional<ColumnList> track_history;
+  SourcePlace stored_as_place, sequence_place, delete_place, truncate_place, system_sequence_place;
+  bool ignore_null_updates = false;
+  std::optional<ColumnList> ignore_null_columns;  // set only for ON ...
+  SourcePlace ignore_null_place;
+  std::optional<Name> columns_to_update;
+};
+
+struct TableOptions {
+  std::vector<ColumnDefinition> columns;
+  std::vector<Expectation> expectations;
+  std::vector<std::pair<Name, ExprPtr>> checks;  // CONSTRAINT n CHECK (expr)
+  std::optional<Name> using_format;
+  std::vector<Name> partitioned_by;
+  std::vector<Name> cluster_by;
+  std::optional<std::string> location;
+  std::optional<std::string> comment;
+  Options properties;
+};
+
+// --- pipeline statements -------------------------------------------------------------------------
+struct CreateStreamingTable {
+  bool or_refresh = false, is_private = false, if_not_exists = false;
+  TableName name;
+  TableOptions options;
+  QueryPtr query;                              // AS query
+  std::optional<AutoCdcClauses> auto_cdc;      // FLOW AUTO CDC ...
+};
+struct CreateMaterializedView { bool or_refresh = false; TableName name; TableOptions options; QueryPtr query; };
+struct CreateView { bool or_replace = false, temporary = false, if_not_exists = false; TableName name;
+                    std::vector<Name> columns; std::optional<std::string> comment; Options properties;
+                    std::vector<Expectation> expectations; QueryPtr query; };
+struct CreateAutoCdcFlow { std::optional<Name> flow_name;  // absent for APPLY CHANGES INTO: the target's name
+                           std::optional<std::string> comment; TableName target; AutoCdcClauses clauses; };
+struct CreateInsertFlow { Name flow_name; std::optional<std::string> comment; bool once = false;
+                          TableName target; bool by_name = true; QueryPtr query; };
+struct SetOption { std::string key; std::optional<std::string> value; };
+
+// --- other statements ----------------------------------------------------------------------------
+struct SelectStatement { QueryPtr query; };
+struct Explain { QueryPtr query; };
+struct CreateSchema { bool if_not_exists = false; TableName name; std::optional<std::string> comment; };
+struct CreateTable { bool or_replace = false, if_not_exists = false; TableName name; TableOptions options; QueryPtr query; };
+enum class InsertMode { kAppend, kOverwrite, kReplaceWhere };
+struct Insert { InsertMode mode = InsertMode::kAppend; TableName table; std::vector<Name> columns; bool by_name = false;
+                ExprPtr replace_where; QueryPtr query; };
+struct Update { TableName table; std::optional<Name> alias; std::vector<std::pair<Name, ExprPtr>> assignments; ExprPtr where; };
+struct Delete { TableName table; std::optional<Name> alias; ExprPtr where; };
+struct Drop { enum class What { kTable, kView, kSchema } what = What::kTable; bool if_exists = false, cascade = false; TableName name; };
+struct Truncate { TableName table; };
+struct Describe { enum class What { kColumns, kExtended, kDetail, kHistory } what = What::kColumns; TableName table; };
+struct Show { enum class What { kTables, kSchemas, kCatalogs, kTableProperties, kCreateTable, kColumns } what = What::kTables;
+              std::optional<TableName> name; std::optional<std::string> key; };
+struct Use { TableName name; };
+// A statement of sql.md that later work executes (MERGE, ALTER TABLE, OPTIMIZE, VACUUM, RESTORE, REFRESH ...):
+// recognised and refused by this name; its text is skipped to the next semicolon.
+struct NotYet { std::string construct; };
+
+struct Statement {
+  std::variant<CreateStreamingTable, CreateMaterializedView, CreateView, CreateAutoCdcFlow, CreateInsertFlow, SetOption,
+               SelectStatement, Explain, CreateSchema, CreateTable, Insert, Update, Delete, Drop, Truncate, Describe, Show, Use, NotYet>
+      body;
+  SourcePlace place;
+  std::string text;  // the statement's own text
+};
+
+}  // namespace strandline::sql

@@ -1,0 +1,56 @@
+// DuckDB dialect of queries and expressions; the only maker of DuckDB text from user SQL.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sql/ast.h"
+
+namespace strandline::sql {
+
+// A table reference in a query, as the user wrote it.
+struct TableUse {
+  TableName name;                   // empty parts for table functions
+  bool stream = false;              // STREAM(name), STREAM name
+  Options stream_options;           // WITH (readChangeFeed=true, ...)
+  std::optional<std::string> version_as_of;    // literal text
+  std::optional<std::string> timestamp_as_of;
+  std::string function;             // lower case: read_files, table_changes, ...; "" for a name
+  std::vector<ExprPtr> arguments;   // positional
+  std::vector<std::pair<std::string, ExprPtr>> named_arguments;  // format => 'json'
+  SourcePlace place;
+};
+
+// Gives the DuckDB relation (parenthesised SELECT or quoted name) that stands for a table use.
+using Resolve = std::function<Result<std::string>(const TableUse&)>;
+
+// Every table use of a query, CTE names excluded, in text order: the edges of the pipeline graph.
+std::vector<TableUse> table_uses(const Query& query);
+// Columns an expression reads, as written (dots kept), without duplicates.
+std::vector<Name> columns_read(const Expr& expr);
+// Non-deterministic functions used (rand, uuid, ...); current_timestamp and kin are not among them.
+std::vector<Name> nondeterministic_calls(const Query& query);
+std::vector<Name> nondeterministic_calls(const Expr& expr);
+// STRUCT(a, b) sequences: the parts; else the expression alone.
+std::vector<ExprPtr> sequence_parts(const Expr& expr);
+// The column name if the expression is one plain (unqualified) column.
+std::optional<Name> plain_column(const Expr& expr);
+// The literal's value as text, if the expression is a literal.
+std::optional<std::string> literal_text(const Expr& expr);
+
+struct PrintOptions {
+  // Text for current_timestamp(), now(), current_date(): the batch's planned time, microseconds UTC.
+  std::optional<int64_t> now_us;
+};
+
+// Errors: kUnsupported naming the function or construct with its place; resolve's own errors.
+Result<std::string> print_duckdb(const Query& query, const Resolve& resolve, const PrintOptions& options = {});
+Result<std::string> print_duckdb(const Expr& expr, const PrintOptions& options = {});
+
+// Spark text of an expression or query, normalised; for messages, plans and golden tests.
+std::string print_spark(const Expr& expr);
+std::string print_spark(const Query& query);
+
+}  // namespace strandline::sql
