@@ -1,0 +1,48 @@
+// A plan printed for an engine: named stages of SQL that read as a story (validate, normalise, load
+// touched history, merge timelines, fold runs, diff, write). Spec: auto-cdc.md sections 1, 4, 7, 12.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cdc/plan.h"
+
+namespace strandline::cdc {
+
+// Relations a program reads: SQL for a FROM clause.
+struct BatchRelations {
+  std::string source;  // events as the source gives them
+  // Target and state rows with __strandline_file INTEGER and __strandline_row BIGINT; the target also
+  // with __strandline_row_id and __strandline_row_commit_version. Empty when there is no table yet.
+  std::string target;
+  std::string state;
+};
+
+// Runs in order. kRun executes; kCheck gives (count BIGINT, example VARCHAR), count > 0 fails the
+// batch with code and message ("{count}", "{example}" filled in).
+struct Step {
+  enum class Kind { kRun, kCheck } kind = Kind::kRun;
+  std::string stage;
+  std::string sql;
+  std::string code;
+  std::string message;
+};
+
+struct Program {
+  std::vector<Step> steps;
+  // After the steps. New target rows: the target's columns, __strandline_row_id (null = fresh) and
+  // __strandline_row_commit_version (null = this commit).
+  std::string target_new;
+  std::string target_dead;  // (__strandline_file, __strandline_row)
+  std::string state_new;    // the state schema's columns
+  std::string state_dead;
+  // One row of BIGINTs: num_upserted_rows, num_deleted_rows, num_input_rows, num_late_rows,
+  // num_sequence_conflicts; then conflict_example VARCHAR.
+  std::string metrics;
+  std::vector<std::string> cleanup;  // statements that drop the program's temporary tables
+};
+
+// DuckDB dialect. Errors: kUnsupported by name.
+Result<Program> make_duckdb_program(const Plan& plan, const BatchRelations& relations);
+
+}  // namespace strandline::cdc

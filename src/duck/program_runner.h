@@ -1,0 +1,28 @@
+// Runs a cdc::Program on a connection.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "cdc/program.h"
+#include "duck/connection.h"
+
+namespace strandline::duck {
+
+struct BatchMetrics {
+  int64_t num_upserted_rows = 0;
+  int64_t num_deleted_rows = 0;
+  int64_t num_input_rows = 0;
+  int64_t num_late_rows = 0;
+  int64_t num_sequence_conflicts = 0;
+  std::string conflict_example;
+};
+
+// Steps and checks in order, then the metrics; the outputs can be queried until cleanup.
+// Errors: a failed check is kInvalidData with the check's code.
+Result<BatchMetrics> run_program(Connection& connection, const cdc::Program& program,
+                                 const std::function<void(const std::string& stage)>& on_stage = {});
+Status clean_up(Connection& connection, const cdc::Program& program);
+
+}  // namespace strandline::duck
