@@ -1,0 +1,105 @@
+// Strandline's public C++ interface: run pipelines, run SQL over a warehouse.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include <strandline/result.h>
+
+namespace strandline {
+
+const char* version();  // "0.1.0"
+
+struct EngineOptions {
+  int64_t memory_limit_bytes = 0;  // of the process; 0 = engine default
+  int threads = 0;                 // 0 = all cores
+};
+
+enum class RefreshKind {
+  kUpdate,       // every flow takes what is new
+  kSelected,     // only flows into `tables` (--refresh)
+  kFullSelected, // reset `tables`, update the rest (--full-refresh)
+  kFullAll,      // reset everything (--full-refresh-all)
+};
+
+struct RunOptions {
+  std::string pipeline;                  // directory or spec file
+  std::optional<std::string> warehouse;  // overrides the spec's storage
+  RefreshKind refresh = RefreshKind::kUpdate;
+  std::vector<std::string> tables;
+  bool allow_missing_sources = false;
+  bool dry_run = false;                  // validate everything, touch nothing
+  EngineOptions engine;
+};
+
+enum class UpdateStatus { kCompleted, kFailed, kInvalid, kCanceled };
+const char* to_string(UpdateStatus status);  // "COMPLETED", "FAILED", "INVALID", "CANCELED"
+
+// Every key of auto-cdc.md section 12 is present for every flow.
+using Metrics = std::map<std::string, double>;
+
+struct FlowReport {
+  std::string name;
+  std::string target;
+  std::string status;  // COMPLETED, FAILED, SKIPPED, CANCELED, EXCLUDED (not selected)
+  Metrics metrics;
+};
+
+struct UpdateReport {
+  std::string update_id;
+  UpdateStatus status = UpdateStatus::kCompleted;
+  std::vector<FlowReport> flows;
+  std::vector<Error> errors;
+  std::vector<Error> warnings;
+  std::string graph;  // text picture of the pipeline: sources -> flows -> targets
+};
+
+// Told what happens while an update runs; called from the running thread.
+struct Progress {
+  enum class Kind { kUpdateStarted, kFlowStarted, kStage, kRows, kFlowDone, kUpdateDone } kind = Kind::kStage;
+  std::string flow;
+  std::string stage;
+  int64_t rows = 0;          // so far in this flow
+  double elapsed_seconds = 0;  // of this flow
+  double fraction = -1;        // of the running statement, negative when unknown
+};
+using ProgressListener = std::function<void(const Progress&)>;
+
+// Runs one update of a pipeline. Failures are in the report. cancel may be set from a signal handler.
+UpdateReport run_update(const RunOptions& options, const ProgressListener& listener = {},
+                        const std::atomic<bool>* cancel = nullptr);
+
+enum class OutputFormat { kTable, kCsv, kJson, kNdjson, kMarkdown };
+
+struct SessionOptions {
+  std::string warehouse;
+  EngineOptions engine;
+  std::string directory;  // relative paths in SQL resolve against it; empty = current
+};
+
+// SQL over a warehouse. Not thread-safe; cancel() may be called from any thread or signal handler.
+class Session {
+ public:
+  static Result<std::unique_ptr<Session>> open(const SessionOptions& options);
+  virtual ~Session() = default;
+
+  // Runs every statement of text in order, stops at the first failure; results go to out.
+  // file names the text in errors.
+  virtual Status run(const std::string& text, const std::string& file, OutputFormat format, std::ostream& out) = 0;
+  virtual void cancel() = 0;
+};
+
+// A small working pipeline in a new directory. Errors: kAlreadyExists, kIo.
+Status init_pipeline(const std::string& directory);
+
+// Error text for people: place, source line and caret when the source is known.
+std::string render_error(const Error& error);
+
+}  // namespace strandline

@@ -1,0 +1,72 @@
+// Warehouse: a directory of catalog/schema/table, where names find Delta tables and views.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "delta/snapshot.h"
+#include "sql/ast.h"
+#include "storage/store.h"
+
+namespace strandline::catalog {
+
+// Resolved three-part name, spelled as stored (or as given when new).
+struct QualifiedName {
+  std::string catalog, schema, name;
+  std::string to_string() const;  // backquoted where needed
+};
+bool operator==(const QualifiedName& a, const QualifiedName& b);  // without regard to case
+
+struct View {
+  std::string sql;                 // the defining query as written
+  std::vector<std::string> columns;  // renamed columns, may be empty
+  std::string catalog, schema;     // names inside resolve against these
+};
+
+struct Defaults {
+  std::string catalog = "main";
+  std::string schema = "default";
+};
+
+// Layout: <root>/<catalog>/<schema>/<table>/ with _delta_log; names percent-encoded where the file
+// system or this layout needs it; `_strandline/` holds warehouse.json (format version), pipelines
+// (checkpoints, event logs) and views. Thread-safe.
+class Warehouse {
+ public:
+  // Opens or prepares a warehouse; nothing is written until something is created.
+  // Errors: kUnsupported for a format version above ours (WAREHOUSE_TOO_NEW), kIo.
+  static Result<std::shared_ptr<Warehouse>> open(std::shared_ptr<storage::Store> store,
+                                                 std::shared_ptr<delta::ParquetPort> parquet,
+                                                 const std::string& root);
+  virtual ~Warehouse() = default;
+
+  virtual const std::string& root() const = 0;
+  virtual const std::shared_ptr<storage::Store>& store() const = 0;
+  // Directory for this pipeline's own files: <root>/_strandline/pipelines/<encoded name>.
+  virtual std::string pipeline_directory(const std::string& pipeline_name) const = 0;
+
+  // One, two or three parts. Errors: kInvalidArgument for more; hive_metastore is kUnsupported.
+  virtual Result<QualifiedName> qualify(const sql::TableName& name, const Defaults& defaults) const = 0;
+  // The table's handle whether or not it exists; delta.`path` names resolve to that path.
+  virtual Result<delta::Table> table(const sql::TableName& name, const Defaults& defaults) const = 0;
+  virtual Result<delta::Table> table(const QualifiedName& name) const = 0;
+  virtual Result<bool> table_exists(const QualifiedName& name) const = 0;
+  virtual Result<std::optional<View>> view(const QualifiedName& name) const = 0;
+
+  virtual Result<bool> schema_exists(const std::string& catalog, const std::string& schema) const = 0;
+  virtual Status create_schema(const std::string& catalog, const std::string& schema, bool if_not_exists) = 0;
+  // Errors: kNotFound, kInvalidArgument when not empty and not cascade.
+  virtual Status drop_schema(const std::string& catalog, const std::string& schema, bool cascade) = 0;
+  virtual Status create_view(const QualifiedName& name, const View& view, bool or_replace) = 0;
+  virtual Status drop_view(const QualifiedName& name) = 0;
+  virtual Status drop_table(const QualifiedName& name) = 0;
+
+  virtual Result<std::vector<std::string>> catalogs() const = 0;
+  virtual Result<std::vector<std::string>> schemas(const std::string& catalog) const = 0;
+  struct Entry { QualifiedName name; bool is_view = false; };
+  virtual Result<std::vector<Entry>> tables(const std::string& catalog, const std::string& schema) const = 0;
+};
+
+}  // namespace strandline::catalog
