@@ -2,7 +2,7 @@
 #   DUCKDB_ROOT=<folder>  use an installed DuckDB instead of the pinned one
 #   ARGS=…                passed on to the program a target runs
 .DEFAULT_GOAL := build
-.PHONY: deps build dev test test-unit test-property asan tsan demo bench lint format clean
+.PHONY: deps build dev test test-unit test-property asan tsan arm64 demo bench lint format clean
 
 cmake_args := $(if $(DUCKDB_ROOT),-DDUCKDB_ROOT=$(abspath $(DUCKDB_ROOT)))
 
@@ -37,6 +37,10 @@ tsan: deps ## C++ tests under the thread sanitizer, in build-tsan/
 	$(call build_preset,tsan)
 	ctest --test-dir build-tsan --output-on-failure $(ARGS)
 
+arm64: ## cross-build for arm64 Linux, in build-arm64/; `ctest --test-dir build-arm64` emulates it
+	@scripts/install_deps.sh arm64
+	$(call build_preset,arm64)
+
 demo: build ## the documents' tutorial, step by step
 	examples/tutorial/demo.sh
 
@@ -53,4 +57,4 @@ format: ## format all C++ files
 	git ls-files '*.h' '*.cc' | xargs clang-format-19 -i
 
 clean: ## remove what was built; downloads in .deps/ stay
-	rm -rf build build-dev build-asan build-tsan build-tidy
+	rm -rf build build-dev build-asan build-tsan build-tidy build-arm64
