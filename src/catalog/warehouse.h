@@ -31,12 +31,13 @@ struct Defaults {
 };
 
 // Layout: <root>/<catalog>/<schema>/<table>/ with _delta_log; names percent-encoded where the file
-// system or this layout needs it; `_strandline/` holds warehouse.json (format version), pipelines
-// (checkpoints, event logs) and views. Thread-safe.
+// system or this layout needs it; `_strandline/` holds warehouse.json (format version), pipelines/
+// (checkpoints, event logs) and catalog/ (views, tables that lie elsewhere). The schema `default`
+// exists in every catalog. Thread-safe.
 class Warehouse {
  public:
   // Opens or prepares a warehouse; nothing is written until something is created.
-  // Errors: kUnsupported for a format version above ours (WAREHOUSE_TOO_NEW), kIo.
+  // Errors: kUnsupported for a format version above ours (WAREHOUSE_TOO_NEW), kCorrupt, kIo.
   static Result<std::shared_ptr<Warehouse>> open(std::shared_ptr<storage::Store> store,
                                                  std::shared_ptr<delta::ParquetPort> parquet,
                                                  const std::string& root);
@@ -44,12 +45,16 @@ class Warehouse {
 
   virtual const std::string& root() const = 0;
   virtual const std::shared_ptr<storage::Store>& store() const = 0;
+  // Writes the format version if it is missing; create_* call it, and whoever creates a table
+  // through its handle calls it first.
+  virtual Status prepare() = 0;
   // Directory for this pipeline's own files: <root>/_strandline/pipelines/<encoded name>.
   virtual std::string pipeline_directory(const std::string& pipeline_name) const = 0;
 
   // One, two or three parts. Errors: kInvalidArgument for more; hive_metastore is kUnsupported.
   virtual Result<QualifiedName> qualify(const sql::TableName& name, const Defaults& defaults) const = 0;
-  // The table's handle whether or not it exists; delta.`path` names resolve to that path.
+  // The table's handle whether or not it exists; delta.`path` names resolve to that path, relative
+  // ones against the current directory.
   virtual Result<delta::Table> table(const sql::TableName& name, const Defaults& defaults) const = 0;
   virtual Result<delta::Table> table(const QualifiedName& name) const = 0;
   virtual Result<bool> table_exists(const QualifiedName& name) const = 0;
@@ -61,6 +66,11 @@ class Warehouse {
   virtual Status drop_schema(const std::string& catalog, const std::string& schema, bool cascade) = 0;
   virtual Status create_view(const QualifiedName& name, const View& view, bool or_replace) = 0;
   virtual Status drop_view(const QualifiedName& name) = 0;
+  // Makes the name stand for a table elsewhere (CREATE TABLE ... LOCATION), an absolute directory.
+  // Errors: kAlreadyExists, kNotFound (schema).
+  virtual Status register_location(const QualifiedName& name, const std::string& path) = 0;
+  virtual Result<bool> is_external(const QualifiedName& name) const = 0;
+  // Removes the table's directory; of an external table only the name. Errors: kNotFound.
   virtual Status drop_table(const QualifiedName& name) = 0;
 
   virtual Result<std::vector<std::string>> catalogs() const = 0;
