@@ -27,6 +27,9 @@ struct ResultColumn {
   std::string name;
   DataType type;
   std::string engine_type;  // DuckDB's spelling, also for types that have no Delta counterpart
+  // False: no Delta type holds these values without loss (HUGEINT, TIME, TIMESTAMP_NS, ...); type is
+  // then VOID as a stand-in and the column cannot be written to a table without a cast.
+  bool has_delta_type = true;
 };
 
 // A fully read, small result.
@@ -58,7 +61,7 @@ class Connection {
   virtual Result<Rows> query(const std::string& sql) = 0;
   // First cell of the first row, as integer; null or no row is 0.
   virtual Result<int64_t> query_int(const std::string& sql) = 0;
-  // Names and types a query gives, without running it.
+  // Names and types a query gives, without running it. An untyped NULL shows as INTEGER.
   virtual Result<std::vector<ResultColumn>> describe(const std::string& query_sql) = 0;
   virtual void interrupt() = 0;
   // 0..1, or negative when unknown.
