@@ -1,23 +1,36 @@
 // The logical types of columns, shared by every layer. One type system: Delta's (Spark's).
 #pragma once
 
+#include <strandline/result.h>
+
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include <strandline/result.h>
-
 namespace strandline {
 
 enum class TypeId {
-  kString, kLong, kInteger, kShort, kByte, kFloat, kDouble, kDecimal, kBoolean, kBinary, kDate,
+  kString,
+  kLong,
+  kInteger,
+  kShort,
+  kByte,
+  kFloat,
+  kDouble,
+  kDecimal,
+  kBoolean,
+  kBinary,
+  kDate,
   kTimestamp,     // an instant, microseconds UTC
   kTimestampNtz,  // a wall clock reading, microseconds
   kVoid,          // only nulls; reads as NULL, never in a file
-  kVariant, kInterval,  // named so that they can be refused by name
-  kStruct, kArray, kMap,
+  kVariant,
+  kInterval,  // named so that they can be refused by name
+  kStruct,
+  kArray,
+  kMap,
 };
 
 struct Field;
@@ -25,8 +38,8 @@ struct Field;
 // A value type; children are shared and immutable.
 struct DataType {
   TypeId id = TypeId::kVoid;
-  int precision = 0;  // kDecimal
-  int scale = 0;      // kDecimal
+  int precision = 0;                                 // kDecimal
+  int scale = 0;                                     // kDecimal
   std::shared_ptr<const std::vector<Field>> fields;  // kStruct
   std::shared_ptr<const DataType> element;           // kArray element, kMap value
   std::shared_ptr<const DataType> key;               // kMap key
@@ -38,12 +51,15 @@ struct DataType {
   static DataType array(DataType element, bool contains_null = true);
   static DataType map(DataType key, DataType value, bool value_contains_null = true);
 
-  bool is_nested() const { return id == TypeId::kStruct || id == TypeId::kArray || id == TypeId::kMap; }
+  bool is_nested() const {
+    return id == TypeId::kStruct || id == TypeId::kArray || id == TypeId::kMap;
+  }
 };
 
 // Same type, struct field names compared without regard to case; nullability is ignored.
 bool same_type(const DataType& a, const DataType& b);
-// May be a key or a sequence (auto-cdc.md section 6): every part sortable; not map, variant, interval.
+// May be a key or a sequence (auto-cdc.md section 6): every part sortable; not map, variant,
+// interval.
 bool is_sortable(const DataType& type);
 // Spark SQL text: "BIGINT", "DECIMAL(10,2)", "STRUCT<a: INT, b: STRING>", as shown to users.
 std::string to_sql(const DataType& type);

@@ -6,10 +6,11 @@
 
 namespace strandline {
 
-#define SL_ERROR_MAKER(name, kind_value)                                                   \
-  template <typename... Args>                                                              \
-  Error name(std::string code, fmt::format_string<Args...> format, Args&&... args) {       \
-    return Error{kind_value, std::move(code), fmt::format(format, std::forward<Args>(args)...), {}}; \
+#define SL_ERROR_MAKER(name, kind_value)                                                    \
+  template <typename... Args>                                                               \
+  Error name(std::string code, fmt::format_string<Args...> format, Args&&... args) {        \
+    return Error{                                                                           \
+        kind_value, std::move(code), fmt::format(format, std::forward<Args>(args)...), {}}; \
   }
 
 SL_ERROR_MAKER(invalid_argument, ErrorKind::kInvalidArgument)

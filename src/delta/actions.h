@@ -91,7 +91,7 @@ struct DomainMetadata {
 struct CommitInfo {
   int64_t timestamp_ms = 0;
   std::optional<int64_t> in_commit_timestamp_ms;
-  std::string operation;                                  // "WRITE", "MERGE", ...
+  std::string operation;                                    // "WRITE", "MERGE", ...
   std::map<std::string, std::string> operation_parameters;  // JSON text of each value
   std::map<std::string, std::string> operation_metrics;
   std::optional<Version> read_version;
@@ -102,6 +102,7 @@ struct CommitInfo {
   std::map<std::string, std::string> tags;
 };
 
-using Action = std::variant<CommitInfo, Protocol, Metadata, AddFile, RemoveFile, CdcFile, Txn, DomainMetadata>;
+using Action =
+    std::variant<CommitInfo, Protocol, Metadata, AddFile, RemoveFile, CdcFile, Txn, DomainMetadata>;
 
 }  // namespace strandline::delta

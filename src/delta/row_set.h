@@ -1,13 +1,13 @@
 // RowSet: physical row positions of one data file, as a 64-bit roaring bitmap.
 #pragma once
 
+#include <strandline/result.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
-
-#include <strandline/result.h>
 
 namespace strandline::delta {
 

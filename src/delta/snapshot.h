@@ -29,7 +29,7 @@ struct Snapshot {
   Schema schema;  // parsed metadata.schema_string
   std::vector<AddFile> files;
   std::vector<RemoveFile> tombstones;
-  std::map<std::string, Txn> txns;              // by app id
+  std::map<std::string, Txn> txns;                // by app id
   std::map<std::string, DomainMetadata> domains;  // live ones, by name
 
   // A table property, if set. Keys are compared exactly.
@@ -50,13 +50,14 @@ struct Snapshot {
 };
 
 // The version and per-file live rows: numRecords minus deleted ones; nullopt without statistics.
-std::optional<int64_t> num_records(const AddFile& file);          // physical, from stats
+std::optional<int64_t> num_records(const AddFile& file);  // physical, from stats
 std::optional<int64_t> live_row_count(const Snapshot& snapshot);
 
 // A table at a path. Cheap to make; nothing is cached between calls.
 class Table {
  public:
-  Table(std::shared_ptr<storage::Store> store, std::shared_ptr<ParquetPort> parquet, std::string path);
+  Table(std::shared_ptr<storage::Store> store, std::shared_ptr<ParquetPort> parquet,
+        std::string path);
 
   const std::string& path() const { return path_; }
   const std::shared_ptr<storage::Store>& store() const { return store_; }

@@ -1,4 +1,5 @@
-// Transaction: collects actions against a snapshot and commits them (delta-protocol.md 1, 2, 9, 11).
+// Transaction: collects actions against a snapshot and commits them (delta-protocol.md 1, 2, 9,
+// 11).
 #pragma once
 
 #include <memory>
@@ -23,12 +24,22 @@ struct NewTable {
 
 // Protocol and metadata of a new table: lowest protocol that the properties need (section 3).
 // Errors: kInvalidArgument (unknown delta.* property or value), kUnsupported by feature name.
-struct TableDefinition { Protocol protocol; Metadata metadata; std::vector<DomainMetadata> domains; };
+struct TableDefinition {
+  Protocol protocol;
+  Metadata metadata;
+  std::vector<DomainMetadata> domains;
+};
 Result<TableDefinition> define_table(const NewTable& table);
 
-struct Committed { Version version; };
-struct Conflicted { std::string what; };        // by the rules of section 2; nothing was written
-struct Unknown { std::string what; };           // may or may not be there: do not clean up
+struct Committed {
+  Version version;
+};
+struct Conflicted {
+  std::string what;
+};  // by the rules of section 2; nothing was written
+struct Unknown {
+  std::string what;
+};  // may or may not be there: do not clean up
 using CommitOutcome = std::variant<Committed, Conflicted, Unknown>;
 
 class Transaction {

@@ -4,18 +4,18 @@
 // FaultStore (fails or stops at the n-th mutating call, wraps another store). Thread-safe.
 #pragma once
 
+#include <strandline/result.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include <strandline/result.h>
-
 namespace strandline::storage {
 
 struct FileInfo {
-  std::string path;         // absolute
+  std::string path;  // absolute
   int64_t size_bytes = 0;
   int64_t modified_ms = 0;  // since the epoch, UTC
   bool is_directory = false;
@@ -28,7 +28,8 @@ class Store {
   // The whole file. Errors: kNotFound, kIo.
   virtual Result<std::string> read(const std::string& path) = 0;
   // length bytes at offset; fewer is kCorrupt. Errors: kNotFound, kIo, kCorrupt.
-  virtual Result<std::string> read_range(const std::string& path, int64_t offset, int64_t length) = 0;
+  virtual Result<std::string> read_range(const std::string& path, int64_t offset,
+                                         int64_t length) = 0;
   // Direct children of a directory, sorted by name. A missing directory is kNotFound.
   virtual Result<std::vector<FileInfo>> list(const std::string& directory) = 0;
   virtual Result<FileInfo> stat(const std::string& path) = 0;
@@ -37,6 +38,8 @@ class Store {
   virtual Status put_if_absent(const std::string& path, const std::string& bytes) = 0;
   // Replaces the file as one step, durably.
   virtual Status put(const std::string& path, const std::string& bytes) = 0;
+  // Moves a file over whatever `to` is, as one step, durably. On failure `from` may be gone.
+  virtual Status rename(const std::string& from, const std::string& to) = 0;
   // Missing is fine.
   virtual Status remove(const std::string& path) = 0;
   // Removes a directory and all below it; missing is fine.
@@ -52,9 +55,9 @@ std::shared_ptr<Store> make_memory_store();
 
 // What the n-th mutating call does.
 enum class FaultMode {
-  kError,      // returns kIo and has no effect
-  kErrorAfter, // has its effect, then returns kIo ("unknown outcome")
-  kStop,       // this and every later call, reads too, returns kCancelled: as if the process died
+  kError,       // returns kIo and has no effect
+  kErrorAfter,  // has its effect, then returns kIo ("unknown outcome")
+  kStop,        // this and every later call, reads too, returns kCancelled: as if the process died
 };
 
 class FaultStore : public Store {
