@@ -25,7 +25,8 @@ class Stores : public ::testing::TestWithParam<bool> {
 
   std::vector<std::string> names(const std::string& directory) {
     std::vector<std::string> result;
-    for (const FileInfo& file : store_->list(directory).value()) {
+    const auto listed = store_->list(directory);
+    for (const FileInfo& file : *listed) {
       result.push_back(file.path.substr(directory.size() + 1) + (file.is_directory ? "/" : ""));
     }
     return result;
