@@ -1,11 +1,10 @@
 #include "catalog/warehouse.h"
 
-#include <simdjson.h>
-
 #include <algorithm>
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/json.h"
 
 namespace strandline::catalog {
 namespace {
@@ -62,26 +61,6 @@ std::string base_name(const std::string& path) { return path.substr(path.rfind('
 
 bool is_not_found(const Error& error) { return error.kind == ErrorKind::kNotFound; }
 
-std::string json_text(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20) {
-          out += fmt::format("\\u{:04x}", static_cast<unsigned char>(c));
-        } else {
-          out += c;
-        }
-    }
-  }
-  return out + '"';
-}
-
 // What a file under _strandline/catalog says a name is.
 struct Registered {
   std::optional<View> view;
@@ -89,17 +68,27 @@ struct Registered {
 };
 
 std::string print_registered(const Registered& entry) {
-  if (!entry.view) {
-    return fmt::format("{{\"type\":\"table\",\"location\":{}}}\n", json_text(entry.location));
+  JsonWriter json;
+  json.begin_object();
+  json.key("type");
+  json.value(entry.view ? "view" : "table");
+  if (entry.view) {
+    json.key("sql");
+    json.value(entry.view->sql);
+    json.key("columns");
+    json.begin_array();
+    for (const auto& column : entry.view->columns) json.value(column);
+    json.end_array();
+    json.key("catalog");
+    json.value(entry.view->catalog);
+    json.key("schema");
+    json.value(entry.view->schema);
+  } else {
+    json.key("location");
+    json.value(entry.location);
   }
-  std::string columns;
-  for (const auto& column : entry.view->columns) {
-    columns += (columns.empty() ? "" : ",") + json_text(column);
-  }
-  return fmt::format(
-      "{{\"type\":\"view\",\"sql\":{},\"columns\":[{}],\"catalog\":{},\"schema\":{}}}\n",
-      json_text(entry.view->sql), columns, json_text(entry.view->catalog),
-      json_text(entry.view->schema));
+  json.end_object();
+  return json.take() + "\n";
 }
 
 Result<Registered> parse_registered(const std::string& path, const std::string& bytes) {
@@ -107,33 +96,29 @@ Result<Registered> parse_registered(const std::string& path, const std::string& 
     return corrupt("WAREHOUSE_CORRUPT", "{} is not a catalog entry of Strandline: restore or remove it",
                    path);
   };
-  simdjson::dom::parser parser;
-  simdjson::dom::element root;
-  if (parser.parse(bytes).get(root) != simdjson::SUCCESS) return damaged();
-  const auto text = [&root](const char* key) -> std::optional<std::string> {
-    std::string_view value;
-    if (root[key].get(value) != simdjson::SUCCESS) return std::nullopt;
-    return std::string(value);
+  const auto json = Json::parse(bytes);
+  if (!json.ok()) return damaged();
+  const auto text = [&json](const char* key) -> const std::string* {
+    const Json* member = json->get(key);
+    return member == nullptr ? nullptr : member->as_string();
   };
-  const auto type = text("type");
-  if (type == "table") {
-    const auto location = text("location");
-    if (!location) return damaged();
+  const auto* type = text("type");
+  if (type == nullptr) return damaged();
+  if (*type == "table") {
+    const auto* location = text("location");
+    if (location == nullptr) return damaged();
     return Registered{{}, *location};
   }
-  const auto sql = text("sql");
-  const auto catalog = text("catalog");
-  const auto schema = text("schema");
-  if (type != "view" || !sql || !catalog || !schema) return damaged();
-  View view{*sql, {}, *catalog, *schema};
-  simdjson::dom::array columns;
-  if (root["columns"].get(columns) == simdjson::SUCCESS) {
-    for (const auto column : columns) {
-      std::string_view name;
-      if (column.get(name) != simdjson::SUCCESS) return damaged();
-      view.columns.emplace_back(name);
-    }
+  const auto* sql = text("sql");
+  const auto* catalog = text("catalog");
+  const auto* schema = text("schema");
+  const Json* columns = json->get("columns");
+  if (*type != "view" || sql == nullptr || catalog == nullptr || schema == nullptr ||
+      columns == nullptr) {
+    return damaged();
   }
+  View view{*sql, {}, *catalog, *schema};
+  for (const auto& column : columns->items()) view.columns.push_back(column.text());
   return Registered{std::move(view), {}};
 }
 
@@ -153,19 +138,18 @@ class DirectoryWarehouse : public Warehouse {
   Status check_format() const {
     auto bytes = store_->read(format_file());
     if (!bytes.ok()) return is_not_found(bytes.error()) ? Status() : Status(bytes.error());
-    simdjson::dom::parser parser;
-    simdjson::dom::element root;
-    int64_t version = 0;
-    if (parser.parse(*bytes).get(root) != simdjson::SUCCESS ||
-        root["formatVersion"].get(version) != simdjson::SUCCESS) {
+    const auto json = Json::parse(*bytes);
+    const Json* member = json.ok() ? json->get("formatVersion") : nullptr;
+    const auto version = member == nullptr ? std::nullopt : member->as_int();
+    if (!version) {
       return corrupt("WAREHOUSE_CORRUPT", "{} does not name a format version: restore it",
                      format_file());
     }
-    if (version > kFormatVersion) {
+    if (*version > kFormatVersion) {
       return unsupported("WAREHOUSE_TOO_NEW",
                          "warehouse {} has format version {}, this program knows up to {}: use a "
                          "newer strandline",
-                         root_, version, kFormatVersion);
+                         root_, *version, kFormatVersion);
     }
     return {};
   }
