@@ -1,6 +1,8 @@
 // What the Delta layer asks of a Parquet engine; implemented in duck (checkpoint files only).
 #pragma once
 
+#include <strandline/result.h>
+
 #include <string>
 #include <vector>
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,8 @@ class RowSet {
   bool contains(uint64_t position) const;
   uint64_t cardinality() const;
   bool empty() const { return cardinality() == 0; }
+  std::optional<uint64_t> max() const;
+  // In ascending order.
   void for_each(const std::function<void(uint64_t)>& visit) const;
 
   // Bitmap bytes of delta-protocol.md 7.4 (magic, count, keyed 32-bit bitmaps), little-endian.
