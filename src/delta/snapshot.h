@@ -45,6 +45,7 @@ struct Snapshot {
   int64_t row_id_high_water_mark() const;  // -1 when none
 
   // "name", "id" or "none" (section 8); physical name of a field under it.
+  // A table in mode "none" may have physical names left over: look at the mode first.
   std::string column_mapping_mode() const;
   static std::string physical_name(const Field& field);
 };
@@ -53,7 +54,7 @@ struct Snapshot {
 std::optional<int64_t> num_records(const AddFile& file);  // physical, from stats
 std::optional<int64_t> live_row_count(const Snapshot& snapshot);
 
-// A table at a path. Cheap to make; nothing is cached between calls.
+// A table at a path. Cheap to make; nothing is cached between calls. Neither pointer is null.
 class Table {
  public:
   Table(std::shared_ptr<storage::Store> store, std::shared_ptr<ParquetPort> parquet,

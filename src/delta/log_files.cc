@@ -1,0 +1,119 @@
+#include "delta/log_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "base/error.h"
+
+namespace strandline::delta {
+
+namespace {
+
+// A number of exactly that many digits at the start of text, which is cut off.
+std::optional<int64_t> take_digits(std::string_view* text, size_t digits) {
+  if (text->size() < digits) return std::nullopt;
+  int64_t value = 0;
+  const auto [stop, error] = std::from_chars(text->data(), text->data() + digits, value);
+  if (error != std::errc() || stop != text->data() + digits || (*text)[0] == '-')
+    return std::nullopt;
+  text->remove_prefix(digits);
+  return value;
+}
+
+bool take(std::string_view* text, std::string_view word) {
+  if (!text->starts_with(word)) return false;
+  text->remove_prefix(word.size());
+  return true;
+}
+
+struct PartKey {
+  Version version;
+  int64_t parts;
+  auto operator<=>(const PartKey&) const = default;
+};
+
+}  // namespace
+
+Version LogFiles::latest() const {
+  Version version = -1;
+  if (!commits.empty()) version = commits.rbegin()->first;
+  if (!checkpoints.empty()) version = std::max(version, checkpoints.back().version);
+  return version;
+}
+
+Version LogFiles::earliest() const {
+  if (commits.count(0) > 0 || checkpoints.empty())
+    return commits.empty() ? -1 : commits.begin()->first;
+  return checkpoints.front().version;
+}
+
+std::string log_directory(const std::string& table_path) { return table_path + "/_delta_log"; }
+
+std::string commit_path(const std::string& table_path, Version version) {
+  return fmt::format("{}/_delta_log/{:020}.json", table_path, version);
+}
+
+std::string classic_checkpoint_path(const std::string& table_path, Version version) {
+  return fmt::format("{}/_delta_log/{:020}.checkpoint.parquet", table_path, version);
+}
+
+Result<LogFiles> list_log(storage::Store* store, const std::string& table_path) {
+  LogFiles log;
+  std::map<PartKey, std::map<int64_t, const storage::FileInfo*>> parts;
+  auto listed = store->list(log_directory(table_path));
+  if (!listed.ok() && listed.error().kind != ErrorKind::kNotFound) return std::move(listed).error();
+  if (listed.ok()) {
+    for (const storage::FileInfo& file : *listed) {
+      std::string_view name = file.path;
+      name.remove_prefix(name.rfind('/') + 1);
+      const std::optional<int64_t> version = take_digits(&name, 20);
+      if (!version || file.is_directory) continue;
+      if (name == ".json") {
+        log.commits.emplace(*version, file);
+        continue;
+      }
+      if (!take(&name, ".checkpoint.")) continue;
+      if (name == "parquet") {
+        log.checkpoints.push_back({*version, file.modified_ms, {file.path}});
+        continue;
+      }
+      // 10 digits, a point, 10 digits; a UUID begins with 8 digits and a hyphen.
+      std::string_view part_name = name;
+      const std::optional<int64_t> part = take_digits(&part_name, 10);
+      if (part && take(&part_name, ".")) {
+        const std::optional<int64_t> count = take_digits(&part_name, 10);
+        if (count && part_name == ".parquet") parts[{*version, *count}][*part] = &file;
+        continue;
+      }
+      if (name.size() == 36 + 5 && name.ends_with(".json")) {
+        log.checkpoints.push_back({*version, file.modified_ms, {file.path}});
+      } else if (name.size() == 36 + 8 && name.ends_with(".parquet")) {
+        log.checkpoints.push_back({*version, file.modified_ms, {file.path}});
+      }
+    }
+  }
+  for (const auto& [key, files] : parts) {
+    if (static_cast<int64_t>(files.size()) != key.parts || files.begin()->first != 1 ||
+        files.rbegin()->first != key.parts) {
+      continue;
+    }
+    Checkpoint checkpoint{key.version, 0, {}};
+    for (const auto& [number, file] : files) {
+      checkpoint.modified_ms = std::max(checkpoint.modified_ms, file->modified_ms);
+      checkpoint.paths.push_back(file->path);
+    }
+    log.checkpoints.push_back(std::move(checkpoint));
+  }
+  std::stable_sort(log.checkpoints.begin(), log.checkpoints.end(),
+                   [](const Checkpoint& a, const Checkpoint& b) { return a.version < b.version; });
+  if (log.empty()) {
+    return not_found("DELTA_TABLE_NOT_FOUND", "there is no Delta table at {}: {} holds no commit",
+                     table_path, log_directory(table_path));
+  }
+  return log;
+}
+
+}  // namespace strandline::delta
