@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "duck/engine.h"
+#include "duck/file_sets.h"
 
 namespace strandline::duck {
 namespace {
@@ -25,6 +26,7 @@ class EngineConnection final : public Connection {
   double progress() override { return duckdb_query_progress(raw_).percentage / 100.0; }
 
   duckdb_connection raw_connection() const { return raw_; }
+  const EngineDatabase& database() const { return *database_; }
 
  private:
   std::shared_ptr<EngineDatabase> database_;
@@ -49,8 +51,11 @@ class EngineDatabase final : public Database, public std::enable_shared_from_thi
     return std::unique_ptr<Connection>(std::move(made));
   }
 
+  const std::shared_ptr<FileSets>& file_sets() const { return file_sets_; }
+
  private:
   duckdb_database raw_;
+  std::shared_ptr<FileSets> file_sets_ = std::make_shared<FileSets>();
 };
 
 // The engine's own limit for a process that shall stay below target_bytes: its peak lies up to
@@ -293,6 +298,8 @@ Result<std::shared_ptr<Database>> Database::open(const DatabaseOptions& options)
     return engine_error(DUCKDB_ERROR_INVALID, take_string(message).c_str());
   }
   auto database = std::make_shared<EngineDatabase>(raw_database);
+  SL_ASSIGN(const auto connection, database->connect());
+  SL_TRY(register_file_functions(raw(*connection), database->file_sets()));
   return std::shared_ptr<Database>(std::move(database));
 }
 
@@ -322,9 +329,14 @@ duckdb_connection raw(Connection& connection) {
   return static_cast<EngineConnection&>(connection).raw_connection();
 }
 
+std::shared_ptr<FileSets> file_sets(Connection& connection) {
+  return static_cast<EngineConnection&>(connection).database().file_sets();
+}
+
 Status stream(Connection& connection, const std::string& sql,
               const std::function<Status(const std::vector<StreamColumn>&)>& on_columns,
-              const std::function<Status(duckdb_data_chunk)>& on_chunk) {
+              const std::function<Status(duckdb_data_chunk)>& on_chunk,
+              const std::function<Status()>& on_end) {
   Prepared prepared;
   if (duckdb_prepare(raw(connection), sql.c_str(), prepared.out()) != DuckDBSuccess) {
     return engine_error(DUCKDB_ERROR_INVALID, duckdb_prepare_error(prepared.get()));
@@ -351,7 +363,7 @@ Status stream(Connection& connection, const std::string& sql,
   }
   const char* message = duckdb_result_error(result.out());
   if (message != nullptr && *message != '\0') return engine_error(result.out());
-  return {};
+  return on_end ? on_end() : Status();
 }
 
 std::string quote_literal(const std::string& text) {

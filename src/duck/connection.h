@@ -1,6 +1,8 @@
 // Connection: DuckDB through its C API, errors as values. The only door to the engine.
 #pragma once
 
+#include <strandline/result.h>
+
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -10,7 +12,6 @@
 #include <vector>
 
 #include "base/data_type.h"
-#include <strandline/result.h>
 
 namespace strandline::duck {
 
@@ -27,8 +28,8 @@ struct ResultColumn {
   std::string name;
   DataType type;
   std::string engine_type;  // DuckDB's spelling, also for types that have no Delta counterpart
-  // False: no Delta type holds these values without loss (HUGEINT, TIME, TIMESTAMP_NS, ...); type is
-  // then VOID as a stand-in and the column cannot be written to a table without a cast.
+  // False: no Delta type holds these values without loss (HUGEINT, TIME, TIMESTAMP_NS, ...); type
+  // is then VOID as a stand-in and the column cannot be written to a table without a cast.
   bool has_delta_type = true;
 };
 
@@ -49,9 +50,9 @@ class Database {
 };
 
 // Not thread-safe, but interrupt() may be called from any thread.
-// Errors of every call: kInvalidArgument (parser, binder, catalog), kInvalidData (conversion, out of
-// range, error('...')), kIo, kCancelled (interrupted), kInternal; code is "ENGINE_ERROR" unless the
-// text starts with "[NAME] ", which error('[NAME] ...') uses to pass a public name through.
+// Errors of every call: kInvalidArgument (parser, binder, catalog), kInvalidData (conversion, out
+// of range, error('...')), kIo, kCancelled (interrupted), kInternal; code is "ENGINE_ERROR" unless
+// the text starts with "[NAME] ", which error('[NAME] ...') uses to pass a public name through.
 class Connection {
  public:
   virtual ~Connection() = default;

@@ -1,4 +1,5 @@
-// Delta data files through DuckDB: scans as relations, row sets out of queries, files with statistics.
+// Delta data files through DuckDB: scans as relations, row sets out of queries, files with
+// statistics.
 #pragma once
 
 #include <map>
@@ -13,9 +14,9 @@
 namespace strandline::duck {
 
 // Hidden columns a scan can add. The names cannot clash: user columns of the same name are refused.
-inline constexpr const char* kFileColumn = "__strandline_file";        // INTEGER: index in snapshot.files
-inline constexpr const char* kRowColumn = "__strandline_row";          // BIGINT: physical position
-inline constexpr const char* kRowIdColumn = "__strandline_row_id";     // BIGINT: stable row id
+inline constexpr const char* kFileColumn = "__strandline_file";  // INTEGER: index in snapshot.files
+inline constexpr const char* kRowColumn = "__strandline_row";    // BIGINT: physical position
+inline constexpr const char* kRowIdColumn = "__strandline_row_id";  // BIGINT: stable row id
 inline constexpr const char* kRowVersionColumn = "__strandline_row_commit_version";
 
 struct ScanOptions {
@@ -39,7 +40,8 @@ Result<std::unique_ptr<Scan>> scan_table(Connection& connection, const delta::Ta
                                          const ScanOptions& options = {});
 
 // Query of (kFileColumn INTEGER, kRowColumn BIGINT) -> row set per file index.
-Result<std::map<size_t, delta::RowSet>> collect_rows(Connection& connection, const std::string& sql);
+Result<std::map<size_t, delta::RowSet>> collect_rows(Connection& connection,
+                                                     const std::string& sql);
 
 struct WriteOptions {
   // The query also gives kRowIdColumn and kRowVersionColumn (either may be null), written as the
@@ -50,12 +52,13 @@ struct WriteOptions {
   std::vector<std::string> sort_columns;
 };
 
-// Writes the rows of query (columns = table's logical columns, any order, matched by name) as Parquet
-// files with statistics (section 6), partitioned as the table is. No rows: no files. Files are new
-// names under the table directory; on error they are removed.
+// Writes the rows of query (columns = table's logical columns, any order, matched by name) as
+// Parquet files with statistics (section 6), partitioned as the table is. No rows: no files. Files
+// are new names under the table directory; on error they are removed.
 Result<std::vector<delta::AddFile>> write_files(Connection& connection, const delta::Table& table,
                                                 const delta::Snapshot& definition,
-                                                const std::string& query, const WriteOptions& options = {});
+                                                const std::string& query,
+                                                const WriteOptions& options = {});
 
 // The Delta layer's Parquet port over DuckDB.
 std::shared_ptr<delta::ParquetPort> make_parquet_port(std::shared_ptr<Database> database);

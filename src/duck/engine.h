@@ -14,6 +14,8 @@
 
 namespace strandline::duck {
 
+class FileSets;  // file_sets.h
+
 // Owns a C handle; destroy sets it to null.
 template <typename T, void (*destroy)(T*)>
 class Handle {
@@ -66,15 +68,20 @@ Error engine_error(duckdb_result* result);
 // The C connection behind a Connection.
 duckdb_connection raw(Connection& connection);
 
+// The registry of the connection's database.
+std::shared_ptr<FileSets> file_sets(Connection& connection);
+
 // Runs one statement and hands over its chunks as they are made; nothing is kept. on_columns is
-// called once, before the first chunk. The connection is busy until stream returns.
+// called once, before the first chunk, on_end after the last, while the columns are still there.
+// The connection is busy until stream returns.
 struct StreamColumn {
   std::string name;
   LogicalType type;
 };
 Status stream(Connection& connection, const std::string& sql,
               const std::function<Status(const std::vector<StreamColumn>&)>& on_columns,
-              const std::function<Status(duckdb_data_chunk)>& on_chunk);
+              const std::function<Status(duckdb_data_chunk)>& on_chunk,
+              const std::function<Status()>& on_end = {});
 
 // DuckDB's spelling of a type, as DESCRIBE prints it.
 std::string spell_type(duckdb_logical_type type);
@@ -85,6 +92,13 @@ std::optional<DataType> delta_type(duckdb_logical_type type);
 Value vector_value(duckdb_vector vector, duckdb_logical_type type, idx_t row);
 inline bool is_valid(const uint64_t* validity, idx_t row) {
   return validity == nullptr || ((validity[row / 64] >> (row % 64)) & 1) != 0;
+}
+
+// The characters of a VARCHAR or BLOB cell, unless null.
+std::optional<std::string> text_at(duckdb_vector vector, idx_t row);
+// Where the children of a list or map cell lie in the child vector.
+inline duckdb_list_entry list_entry_at(duckdb_vector vector, idx_t row) {
+  return static_cast<duckdb_list_entry*>(duckdb_vector_get_data(vector))[row];
 }
 
 }  // namespace strandline::duck

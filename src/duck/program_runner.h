@@ -21,8 +21,9 @@ struct BatchMetrics {
 
 // Steps and checks in order, then the metrics; the outputs can be queried until cleanup.
 // Errors: a failed check is kInvalidData with the check's code.
-Result<BatchMetrics> run_program(Connection& connection, const cdc::Program& program,
-                                 const std::function<void(const std::string& stage)>& on_stage = {});
+Result<BatchMetrics> run_program(
+    Connection& connection, const cdc::Program& program,
+    const std::function<void(const std::string& stage)>& on_stage = {});
 Status clean_up(Connection& connection, const cdc::Program& program);
 
 }  // namespace strandline::duck

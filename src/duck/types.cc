@@ -79,11 +79,6 @@ const char* simple_spelling(duckdb_type type) {
   }
 }
 
-// The entry of a list or map row: where its children lie in the child vector.
-duckdb_list_entry list_entry(duckdb_vector vector, idx_t row) {
-  return static_cast<duckdb_list_entry*>(duckdb_vector_get_data(vector))[row];
-}
-
 template <typename T>
 T element(duckdb_vector vector, idx_t row) {
   return static_cast<T*>(duckdb_vector_get_data(vector))[row];
@@ -125,7 +120,7 @@ Value struct_value(duckdb_vector vector, duckdb_logical_type type, idx_t row) {
 Value map_value(duckdb_vector vector, duckdb_logical_type type, idx_t row) {
   const LogicalType key_type(duckdb_map_type_key_type(type));
   const LogicalType value_type(duckdb_map_type_value_type(type));
-  const duckdb_list_entry entry = list_entry(vector, row);
+  const duckdb_list_entry entry = list_entry_at(vector, row);
   const duckdb_vector entries = duckdb_list_vector_get_child(vector);
   Children keys = child_values(duckdb_struct_vector_get_child(entries, 0), key_type.get(),
                                entry.offset, entry.length);
@@ -324,6 +319,12 @@ std::optional<DataType> delta_type(duckdb_logical_type type) {
   }
 }
 
+std::optional<std::string> text_at(duckdb_vector vector, idx_t row) {
+  if (!is_valid(duckdb_vector_get_validity(vector), row)) return std::nullopt;
+  auto* texts = static_cast<duckdb_string_t*>(duckdb_vector_get_data(vector));
+  return std::string(duckdb_string_t_data(texts + row), duckdb_string_t_length(texts[row]));
+}
+
 Value vector_value(duckdb_vector vector, duckdb_logical_type type, idx_t row) {
   if (!is_valid(duckdb_vector_get_validity(vector), row)) return Value(duckdb_create_null_value());
   switch (duckdb_get_type_id(type)) {
@@ -394,7 +395,7 @@ Value vector_value(duckdb_vector vector, duckdb_logical_type type, idx_t row) {
     }
     case DUCKDB_TYPE_LIST: {
       const LogicalType child_type(duckdb_list_type_child_type(type));
-      const duckdb_list_entry entry = list_entry(vector, row);
+      const duckdb_list_entry entry = list_entry_at(vector, row);
       Children values = child_values(duckdb_list_vector_get_child(vector), child_type.get(),
                                      entry.offset, entry.length);
       return Value(duckdb_create_list_value(child_type.get(), values.data(), values.size()));

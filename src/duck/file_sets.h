@@ -1,0 +1,54 @@
+// What the files of a running scan know, for the SQL functions that its query calls.
+//
+// A scan registers its files as a set and names the set by number in its SQL; the position of a
+// file in the set is read_parquet's file_index. The functions, all without effect on the data:
+//   sl_live(set, file_index, row)      BOOLEAN  the row is not deleted
+//   sl_file(set, file_index)           INTEGER  the file's index in snapshot.files
+//   sl_group(set, file_index)          BIGINT   the file's partition, from 1
+//   sl_row_id(set, file_index, row)    BIGINT   baseRowId + row
+//   sl_row_version(set, file_index)    BIGINT   defaultRowCommitVersion
+#pragma once
+
+#include <duckdb.h>
+#include <strandline/result.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <shared_mutex>
+#include <vector>
+
+#include "delta/row_set.h"
+
+namespace strandline::duck {
+
+struct ScanFile {
+  int32_t snapshot_index = 0;
+  int64_t group = 0;                             // from 1
+  std::shared_ptr<const delta::RowSet> deleted;  // null: nothing
+  int64_t base_row_id = 0;
+  int64_t row_commit_version = 0;
+};
+
+using FileSet = std::vector<ScanFile>;
+
+// Thread-safe; one for each Database.
+class FileSets {
+ public:
+  // The set's number, from 1; never given twice.
+  int64_t add(FileSet files);
+  void remove(int64_t set);
+  // Null when there is no such set (its Scan is gone).
+  std::shared_ptr<const FileSet> find(int64_t set) const;
+
+ private:
+  mutable std::shared_mutex mutex_;
+  std::map<int64_t, std::shared_ptr<const FileSet>> sets_;
+  int64_t last_ = 0;
+};
+
+// Makes the functions known to the connection's database.
+Status register_file_functions(duckdb_connection connection, const std::shared_ptr<FileSets>& sets);
+
+}  // namespace strandline::duck

@@ -1,0 +1,387 @@
+// scan_table: the files of a snapshot as one relation.
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/error.h"
+#include "duck/delta_io.h"
+#include "duck/engine.h"
+#include "duck/file_sets.h"
+#include "duck/names.h"
+
+namespace strandline::duck {
+namespace {
+
+// Up to here each partition is a branch of its own, whose constant values let the engine leave it
+// out; beyond, planning the branches costs more than it saves and values are looked up by file.
+constexpr size_t kMaxPartitionBranches = 32;
+
+class FileScan final : public Scan {
+ public:
+  explicit FileScan(std::shared_ptr<FileSets> registry) : registry_(std::move(registry)) {}
+  FileScan(const FileScan&) = delete;
+  FileScan& operator=(const FileScan&) = delete;
+  ~FileScan() override {
+    for (const int64_t set : sets_) registry_->remove(set);
+  }
+
+  const std::string& sql() const override { return sql_; }
+  int64_t add(FileSet files) {
+    sets_.push_back(registry_->add(std::move(files)));
+    return sets_.back();
+  }
+  void set_sql(std::string sql) { sql_ = std::move(sql); }
+
+ private:
+  std::shared_ptr<FileSets> registry_;
+  std::vector<int64_t> sets_;
+  std::string sql_;
+};
+
+using PartitionValues = std::vector<std::optional<std::string>>;  // one for each partition column
+
+// Files with the same values of the selected partition columns.
+struct Group {
+  PartitionValues values;
+  std::vector<size_t> files;  // positions in SelectedFile's vector
+};
+
+struct SelectedFile {
+  size_t snapshot_index;
+  const delta::AddFile* add;
+};
+
+// A partition value's text as a SQL expression of its type (delta-protocol.md section 5).
+std::string partition_literal(const std::optional<std::string>& value, const DataType& type) {
+  const std::string target = engine_type(type);
+  if (!value || value->empty()) return fmt::format("CAST(NULL AS {})", target);
+  if (type.id == TypeId::kBinary) return fmt::format("encode({})", quote_literal(*value));
+  return fmt::format("CAST({} AS {})", quote_literal(*value), target);
+}
+
+// Builds the SELECT of a scan. Holds the plan's parts that all branches share.
+class ScanBuilder {
+ public:
+  ScanBuilder(const delta::Table& table, const delta::Snapshot& snapshot,
+              const ScanOptions& options)
+      : table_(table), snapshot_(snapshot), options_(options), mode_(column_mode(snapshot)) {}
+
+  Status build(FileScan& scan);
+
+ private:
+  Status select_columns();
+  Status select_files();
+  Status load_deletions();
+  Status plan_columns();
+  Status add_stored_column(const std::string& key_text, const std::string& name,
+                           const std::string& type);
+  std::vector<Group> make_groups() const;
+  Result<std::string> branch(FileScan& scan, const std::vector<size_t>& files,
+                             const std::vector<std::string>& partition_values);
+  Result<std::string> branch_by_lookup(FileScan& scan, const std::vector<Group>& groups);
+  std::string empty_relation() const;
+  bool is_partition_column(const std::string& name) const;
+  Result<FileSet> file_set(const std::vector<size_t>& files) const;
+  std::string output(const std::string& expression, const std::string& name) const {
+    return expression + " AS " + quote_name(name);
+  }
+
+  const delta::Table& table_;
+  const delta::Snapshot& snapshot_;
+  const ScanOptions& options_;
+  const ColumnMode mode_;
+
+  std::vector<const Field*> columns_;            // selected, in output order
+  std::vector<const Field*> partition_columns_;  // selected ones among them
+  std::vector<SelectedFile> files_;
+  std::map<size_t, std::shared_ptr<const delta::RowSet>> deletions_;  // by position in files_
+  std::vector<int64_t> groups_;           // by position in files_, for lookups
+  std::string parquet_schema_;            // the map's entries
+  std::vector<std::string> expressions_;  // of columns_; empty for partition columns
+  std::string stored_row_id_;             // internal names of the materialised columns
+  std::string stored_row_version_;
+  size_t stored_columns_ = 0;
+};
+
+bool ScanBuilder::is_partition_column(const std::string& name) const {
+  const auto& names = snapshot_.metadata.partition_columns;
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& other) { return same_name(name, other); });
+}
+
+Status ScanBuilder::select_columns() {
+  const auto refuse_hidden = [&](bool wanted, const char* hidden) -> Status {
+    if (wanted && snapshot_.schema.find(hidden)) {
+      return invalid_argument("RESERVED_COLUMN_NAME",
+                              "table {} has a column {}; this name is reserved: rename the column",
+                              snapshot_.table_path, hidden);
+    }
+    return {};
+  };
+  SL_TRY(refuse_hidden(options_.with_positions, kFileColumn));
+  SL_TRY(refuse_hidden(options_.with_positions, kRowColumn));
+  SL_TRY(refuse_hidden(options_.with_row_ids, kRowIdColumn));
+  SL_TRY(refuse_hidden(options_.with_row_ids, kRowVersionColumn));
+
+  if (options_.columns.empty()) {
+    for (const Field& field : snapshot_.schema.fields) columns_.push_back(&field);
+  }
+  for (const std::string& name : options_.columns) {
+    const Field* field = snapshot_.schema.get(name);
+    if (field == nullptr) {
+      return invalid_argument("UNRESOLVED_COLUMN", "table {} has no column {}",
+                              snapshot_.table_path, name);
+    }
+    columns_.push_back(field);
+  }
+  for (const Field* field : columns_) {
+    if (is_partition_column(field->name)) partition_columns_.push_back(field);
+  }
+  return {};
+}
+
+Status ScanBuilder::select_files() {
+  const auto add = [&](size_t index) -> Status {
+    if (index >= snapshot_.files.size()) {
+      return internal_error("SCAN_FILE_INDEX", "file {} of {} in version {} of {}", index,
+                            snapshot_.files.size(), snapshot_.version, snapshot_.table_path);
+    }
+    files_.push_back({index, &snapshot_.files[index]});
+    return {};
+  };
+  if (options_.files.empty()) {
+    for (size_t i = 0; i < snapshot_.files.size(); ++i) SL_TRY(add(i));
+  }
+  for (const size_t index : options_.files) SL_TRY(add(index));
+  return {};
+}
+
+Status ScanBuilder::load_deletions() {
+  if (!options_.apply_deletion_vectors) return {};
+  // Only the selected files' vectors are read: a snapshot of just these.
+  delta::Snapshot deleted;
+  deleted.table_path = snapshot_.table_path;
+  std::vector<size_t> positions;
+  for (size_t i = 0; i < files_.size(); ++i) {
+    if (!files_[i].add->deletion_vector) continue;
+    deleted.files.push_back(*files_[i].add);
+    positions.push_back(i);
+  }
+  if (positions.empty()) return {};
+  SL_ASSIGN(auto vectors, table_.load_deletion_vectors(deleted));
+  for (auto& [index, rows] : vectors) {
+    deletions_[positions[index]] = std::make_shared<const delta::RowSet>(std::move(rows));
+  }
+  return {};
+}
+
+Status ScanBuilder::add_stored_column(const std::string& key_text, const std::string& name,
+                                      const std::string& type) {
+  if (!parquet_schema_.empty()) parquet_schema_ += ", ";
+  parquet_schema_ += fmt::format("{}: {{'name': {}, 'type': {}, 'default_value': NULL}}", key_text,
+                                 quote_literal(name), quote_literal(type));
+  ++stored_columns_;
+  return {};
+}
+
+Status ScanBuilder::plan_columns() {
+  // The materialised row id columns have no field id; with them, names must do.
+  const bool by_id = mode_ == ColumnMode::kById && !options_.with_row_ids;
+  for (const Field* field : columns_) {
+    if (is_partition_column(field->name)) {
+      expressions_.emplace_back();
+      continue;
+    }
+    if (field->type.id == TypeId::kVoid) {
+      expressions_.emplace_back("NULL");
+      continue;
+    }
+    SL_ASSIGN(const DataType type, file_type(field->name, field->type, mode_));
+    const std::string name = fmt::format("c{}", stored_columns_);
+    std::string key = quote_literal(file_name(*field, mode_));
+    if (by_id) {
+      SL_ASSIGN(const int64_t id, field_id(*field));
+      key = fmt::format("{}", id);
+    }
+    SL_TRY(add_stored_column(key, name, engine_type(type)));
+    expressions_.push_back(to_logical(name, field->type, mode_));
+  }
+  if (options_.with_row_ids) {
+    const auto id_column = snapshot_.row_id_column();
+    const auto version_column = snapshot_.row_commit_version_column();
+    if (!snapshot_.row_tracking_enabled() || !id_column || !version_column) {
+      return unsupported("DELTA_ROW_TRACKING_NOT_ENABLED",
+                         "table {} does not track rows: set 'delta.enableRowTracking' to 'true' "
+                         "when it is created",
+                         snapshot_.table_path);
+    }
+    stored_row_id_ = fmt::format("c{}", stored_columns_);
+    SL_TRY(add_stored_column(quote_literal(*id_column), stored_row_id_, "BIGINT"));
+    stored_row_version_ = fmt::format("c{}", stored_columns_);
+    SL_TRY(add_stored_column(quote_literal(*version_column), stored_row_version_, "BIGINT"));
+  }
+  // The reader wants at least one column; a name that no file has costs nothing.
+  if (stored_columns_ == 0) SL_TRY(add_stored_column(by_id ? "-1" : "''", "c0", "BOOLEAN"));
+  return {};
+}
+
+std::vector<Group> ScanBuilder::make_groups() const {
+  std::vector<Group> groups;
+  std::map<PartitionValues, size_t> known;
+  for (size_t i = 0; i < files_.size(); ++i) {
+    PartitionValues values;
+    for (const Field* field : partition_columns_) {
+      const auto& given = files_[i].add->partition_values;
+      const auto found = given.find(file_name(*field, mode_));
+      values.push_back(found == given.end() ? std::nullopt : found->second);
+    }
+    const auto [at, is_new] = known.emplace(values, groups.size());
+    if (is_new) groups.push_back({std::move(values), {}});
+    groups[at->second].files.push_back(i);
+  }
+  return groups;
+}
+
+Result<FileSet> ScanBuilder::file_set(const std::vector<size_t>& files) const {
+  FileSet set;
+  for (const size_t i : files) {
+    const delta::AddFile& add = *files_[i].add;
+    if (options_.with_row_ids && (!add.base_row_id || !add.default_row_commit_version)) {
+      return corrupt("DELTA_ROW_ID_MISSING",
+                     "table {} tracks rows, but its file {} has no baseRowId or "
+                     "defaultRowCommitVersion",
+                     snapshot_.table_path, add.path);
+    }
+    const auto deleted = deletions_.find(i);
+    set.push_back({static_cast<int32_t>(files_[i].snapshot_index), groups_.empty() ? 0 : groups_[i],
+                   deleted == deletions_.end() ? nullptr : deleted->second,
+                   add.base_row_id.value_or(0), add.default_row_commit_version.value_or(0)});
+  }
+  return set;
+}
+
+// SELECT over some files; partition_values are expressions for partition_columns_.
+Result<std::string> ScanBuilder::branch(FileScan& scan, const std::vector<size_t>& files,
+                                        const std::vector<std::string>& partition_values) {
+  std::string paths;
+  int64_t row_count = 0;
+  bool has_deletions = false;
+  for (const size_t i : files) {
+    const delta::AddFile& add = *files_[i].add;
+    SL_ASSIGN(const std::string path, delta::resolve_data_path(snapshot_.table_path, add.path));
+    if (!paths.empty()) paths += ", ";
+    paths += path_literal(path);
+    // Without statistics, a guess from the size: it only steers the order of joins.
+    row_count += delta::num_records(add).value_or(add.size_bytes / 64 + 1);
+    has_deletions = has_deletions || deletions_.contains(i);
+  }
+  SL_ASSIGN(FileSet set_files, file_set(files));
+  const int64_t set = scan.add(std::move(set_files));
+
+  std::string outputs;
+  const auto put = [&](const std::string& expression, const std::string& name) {
+    if (!outputs.empty()) outputs += ", ";
+    outputs += expression + " AS " + quote_name(name);
+  };
+  size_t next_partition = 0;
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    const bool stored = !expressions_[c].empty();
+    put(stored ? expressions_[c] : partition_values[next_partition++], columns_[c]->name);
+  }
+  if (options_.with_positions) {
+    put(fmt::format("sl_file({}, file_index)", set), kFileColumn);
+    put("file_row_number", kRowColumn);
+  }
+  if (options_.with_row_ids) {
+    put(fmt::format("coalesce({}, sl_row_id({}, file_index, file_row_number))", stored_row_id_,
+                    set),
+        kRowIdColumn);
+    put(fmt::format("coalesce({}, sl_row_version({}, file_index))", stored_row_version_, set),
+        kRowVersionColumn);
+  }
+  return fmt::format(
+      "SELECT {} FROM read_parquet([{}], schema = MAP {{{}}}, hive_partitioning = false, "
+      "can_have_nan = true, explicit_cardinality = {}){}",
+      outputs, paths, parquet_schema_, std::max<int64_t>(row_count, 1),
+      has_deletions ? fmt::format(" WHERE sl_live({}, file_index, file_row_number)", set) : "");
+}
+
+// One SELECT over all files; partition values come out of constant lists by the file's group.
+Result<std::string> ScanBuilder::branch_by_lookup(FileScan& scan,
+                                                  const std::vector<Group>& groups) {
+  std::vector<size_t> all(files_.size());
+  groups_.assign(files_.size(), 0);
+  for (size_t i = 0; i < all.size(); ++i) all[i] = i;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    for (const size_t i : groups[g].files) groups_[i] = static_cast<int64_t>(g) + 1;
+  }
+  SL_ASSIGN(FileSet lookup_files, file_set(all));
+  const int64_t lookup = scan.add(std::move(lookup_files));
+  std::vector<std::string> values;
+  for (size_t p = 0; p < partition_columns_.size(); ++p) {
+    std::string list;
+    for (const Group& group : groups) {
+      if (!list.empty()) list += ", ";
+      list += partition_literal(group.values[p], partition_columns_[p]->type);
+    }
+    values.push_back(fmt::format("([{}])[sl_group({}, file_index)]", list, lookup));
+  }
+  return branch(scan, all, values);
+}
+
+std::string ScanBuilder::empty_relation() const {
+  std::string outputs;
+  const auto put = [&](const std::string& type, const std::string& name) {
+    if (!outputs.empty()) outputs += ", ";
+    outputs += fmt::format("CAST(NULL AS {}) AS {}", type, quote_name(name));
+  };
+  for (const Field* field : columns_) put(engine_type(field->type), field->name);
+  if (options_.with_positions) {
+    put("INTEGER", kFileColumn);
+    put("BIGINT", kRowColumn);
+  }
+  if (options_.with_row_ids) {
+    put("BIGINT", kRowIdColumn);
+    put("BIGINT", kRowVersionColumn);
+  }
+  return "SELECT " + outputs + " WHERE false";
+}
+
+Status ScanBuilder::build(FileScan& scan) {
+  SL_TRY(select_columns());
+  SL_TRY(select_files());
+  SL_TRY(plan_columns());
+  if (files_.empty()) {
+    scan.set_sql("(" + empty_relation() + ")");
+    return {};
+  }
+  SL_TRY(load_deletions());
+  const std::vector<Group> groups = make_groups();
+  std::string sql;
+  if (groups.size() > kMaxPartitionBranches) {
+    SL_ASSIGN(sql, branch_by_lookup(scan, groups));
+  } else {
+    for (const Group& group : groups) {
+      std::vector<std::string> values;
+      for (size_t p = 0; p < partition_columns_.size(); ++p) {
+        values.push_back(partition_literal(group.values[p], partition_columns_[p]->type));
+      }
+      SL_ASSIGN(const std::string one, branch(scan, group.files, values));
+      if (!sql.empty()) sql += " UNION ALL ";
+      sql += one;
+    }
+  }
+  scan.set_sql("(" + sql + ")");
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Scan>> scan_table(Connection& connection, const delta::Table& table,
+                                         std::shared_ptr<const delta::Snapshot> snapshot,
+                                         const ScanOptions& options) {
+  auto scan = std::make_unique<FileScan>(file_sets(connection));
+  SL_TRY(ScanBuilder(table, *snapshot, options).build(*scan));
+  return std::unique_ptr<Scan>(std::move(scan));
+}
+
+}  // namespace strandline::duck

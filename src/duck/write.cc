@@ -1,0 +1,499 @@
+// write_files: the rows of a query as data files of a table.
+#include <algorithm>
+#include <atomic>
+#include <set>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "delta/data_path.h"
+#include "duck/delta_io.h"
+#include "duck/engine.h"
+#include "duck/names.h"
+#include "duck/statistics.h"
+
+namespace strandline::duck {
+namespace {
+
+constexpr const char* kNullDirectory = "__HIVE_DEFAULT_PARTITION__";
+
+// A file that COPY reports.
+struct WrittenFile {
+  std::string path;
+  int64_t row_count = 0;
+  int64_t size_bytes = 0;
+  ColumnStatistics statistics;
+};
+
+// One partition of the staged rows: they lie at rowids first..last.
+struct Partition {
+  std::vector<std::optional<std::string>> values;  // log text, by partition column
+  int64_t first = 0;
+  int64_t last = 0;
+};
+
+// MAP(VARCHAR, MAP(VARCHAR, VARCHAR)) of one row.
+ColumnStatistics statistics_at(duckdb_vector vector, idx_t row) {
+  ColumnStatistics statistics;
+  if (!is_valid(duckdb_vector_get_validity(vector), row)) return statistics;
+  const duckdb_vector columns = duckdb_list_vector_get_child(vector);
+  const duckdb_vector names = duckdb_struct_vector_get_child(columns, 0);
+  const duckdb_vector maps = duckdb_struct_vector_get_child(columns, 1);
+  const duckdb_vector cells = duckdb_list_vector_get_child(maps);
+  const duckdb_vector cell_names = duckdb_struct_vector_get_child(cells, 0);
+  const duckdb_vector cell_values = duckdb_struct_vector_get_child(cells, 1);
+  const duckdb_list_entry entry = list_entry_at(vector, row);
+  for (idx_t c = entry.offset; c < entry.offset + entry.length; ++c) {
+    auto& column = statistics[text_at(names, c).value_or("")];
+    const duckdb_list_entry inner = list_entry_at(maps, c);
+    for (idx_t v = inner.offset; v < inner.offset + inner.length; ++v) {
+      column[text_at(cell_names, v).value_or("")] = text_at(cell_values, v).value_or("");
+    }
+  }
+  return statistics;
+}
+
+// SQL that is true where a value breaks a NOT NULL inside it; empty when none can.
+std::string inner_violation(const std::string& value, const DataType& type, int depth) {
+  const std::string variable = fmt::format("n{}", depth);
+  const auto any_element = [&](const std::string& list, const DataType& element, bool may_be_null) {
+    std::string broken = inner_violation(variable, element, depth + 1);
+    if (!may_be_null) {
+      broken = variable + " IS NULL" + (broken.empty() ? "" : " OR " + broken);
+    }
+    if (broken.empty()) return broken;
+    return fmt::format("coalesce(len(list_filter({}, lambda {}: {})) > 0, false)", list, variable,
+                       broken);
+  };
+  switch (type.id) {
+    case TypeId::kArray:
+      return any_element(value, *type.element, type.contains_null);
+    case TypeId::kMap:
+      return any_element(fmt::format("map_values({})", value), *type.element, type.contains_null);
+    case TypeId::kStruct: {
+      std::string broken;
+      for (const Field& field : *type.fields) {
+        const std::string member =
+            fmt::format("struct_extract({}, {})", value, quote_literal(field.name));
+        std::string own = inner_violation(member, field.type, depth);
+        if (!field.nullable) {
+          own = member + " IS NULL" + (own.empty() ? "" : " OR " + own);
+        }
+        if (own.empty()) continue;
+        broken += (broken.empty() ? "" : " OR ") + own;
+      }
+      if (broken.empty()) return broken;
+      return fmt::format("({} IS NOT NULL AND ({}))", value, broken);
+    }
+    default:
+      return {};
+  }
+}
+
+Error null_violation(const std::string& column, const std::string& table_path) {
+  return invalid_data("NOT_NULL_CONSTRAINT_VIOLATION",
+                      "column {} of table {} is NOT NULL, but a row to be written has no value",
+                      column, table_path);
+}
+
+// The characters of a directory name that Hive's convention writes as %XX.
+std::string escape_directory(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool special = byte < 0x20 || byte == 0x7F ||
+                         std::string_view("\"#%'*/:=?\\{[]^").find(c) != std::string_view::npos;
+    escaped += special ? fmt::format("%{:02X}", byte) : std::string(1, c);
+  }
+  return escaped;
+}
+
+// A partition column's value as the log's text (delta-protocol.md section 5); empty is null.
+std::string partition_text(const std::string& value, const DataType& type) {
+  switch (type.id) {
+    case TypeId::kTimestamp:
+      return fmt::format("strftime({}, '%Y-%m-%dT%H:%M:%S.%fZ')", value);
+    case TypeId::kTimestampNtz:
+      return fmt::format("strftime({}, '%Y-%m-%d %H:%M:%S.%f')", value);
+    case TypeId::kBinary:
+      return fmt::format("decode({})", value);
+    case TypeId::kFloat:
+    case TypeId::kDouble:
+      return fmt::format(
+          "CASE WHEN isnan({0}) THEN 'NaN' WHEN isinf({0}) AND {0} > 0 THEN 'Infinity' "
+          "WHEN isinf({0}) THEN '-Infinity' ELSE CAST({0} AS VARCHAR) END",
+          value);
+    default:
+      return fmt::format("CAST({} AS VARCHAR)", value);
+  }
+}
+
+// Compression of new files: the table's property, else snappy (docs/decisions: writing with zstd
+// takes a quarter longer).
+Result<std::string> codec(const delta::Snapshot& definition) {
+  const std::string name =
+      fold_name(definition.property("delta.parquet.compression.codec").value_or("snappy"));
+  if (name == "none" || name == "uncompressed") return std::string("uncompressed");
+  for (const char* known : {"snappy", "zstd", "gzip", "lz4_raw", "brotli"}) {
+    if (name == known) return name;
+  }
+  if (name == "lz4") return std::string("lz4_raw");
+  return unsupported("UNSUPPORTED_COMPRESSION",
+                     "delta.parquet.compression.codec '{}' is not supported: use snappy, zstd, "
+                     "gzip, lz4_raw or uncompressed",
+                     name);
+}
+
+// Carries one write_files call.
+class FileWriter {
+ public:
+  FileWriter(Connection& connection, const delta::Table& table, const delta::Snapshot& definition,
+             const WriteOptions& options)
+      : connection_(connection),
+        table_(table),
+        definition_(definition),
+        options_(options),
+        mode_(column_mode(definition)),
+        prefix_("part-" + new_uuid() + "-") {}
+
+  Result<std::vector<delta::AddFile>> run(const std::string& query) {
+    Status done = write(query);
+    if (!staged_.empty()) {
+      // A failure to drop must not hide the first error; the name is never used again.
+      (void)connection_.execute("DROP TABLE IF EXISTS " + staged_);
+    }
+    if (!done.ok()) {
+      remove_files();
+      return std::move(done).error();
+    }
+    return std::move(files_);
+  }
+
+ private:
+  Status write(const std::string& query);
+  Status plan(const std::string& query);
+  Result<std::string> input(const Field& field, const std::vector<ResultColumn>& given) const;
+  Result<std::string> field_ids(const std::vector<Field>& fields) const;
+  Result<std::string> inner_field_ids(const DataType& type) const;
+  Status write_partitioned(const std::string& query);
+  Result<std::vector<Partition>> stage(const std::string& query);
+  Status copy(const std::string& select, const std::vector<std::optional<std::string>>& values);
+  Status finish(const WrittenFile& file, const std::string& directory,
+                const std::vector<std::optional<std::string>>& values);
+  Status check_nulls(const WrittenFile& file) const;
+  void remove_files();
+  bool is_partition_column(const std::string& name) const {
+    const auto& names = definition_.metadata.partition_columns;
+    return std::any_of(names.begin(), names.end(),
+                       [&](const std::string& other) { return same_name(name, other); });
+  }
+
+  Connection& connection_;
+  const delta::Table& table_;
+  const delta::Snapshot& definition_;
+  const WriteOptions& options_;
+  const ColumnMode mode_;
+  const std::string prefix_;  // of every file's name
+
+  std::vector<const Field*> partition_columns_;
+  std::string logical_select_;  // typed logical columns, as a select list over q
+  std::string file_select_;     // stored columns under their file names, over logical names
+  std::string order_;           // " ORDER BY ..." over logical names, or empty
+  std::string copy_options_;
+  std::string staged_;
+  std::set<std::string> directories_;  // absolute, that may hold files of this call
+  std::vector<delta::AddFile> files_;
+};
+
+// The query's column for a field, cast to the field's type.
+Result<std::string> FileWriter::input(const Field& field,
+                                      const std::vector<ResultColumn>& given) const {
+  const auto column = std::find_if(given.begin(), given.end(), [&](const ResultColumn& other) {
+    return same_name(other.name, field.name);
+  });
+  if (column == given.end()) {
+    return invalid_argument("UNRESOLVED_COLUMN", "the rows to be written have no column {} of {}",
+                            field.name, table_.path());
+  }
+  const std::string value = "q." + quote_name(column->name);
+  const std::string wanted = engine_type(field.type);
+  if (column->engine_type == wanted) return value;
+  if (!column->has_delta_type) {
+    return unsupported("UNSUPPORTED_TYPE",
+                       "column {} of the rows to be written has the type {}, which a Delta table "
+                       "cannot hold: cast it, to {} for instance",
+                       field.name, column->engine_type, to_sql(field.type));
+  }
+  const auto common = least_common_type(column->type, field.type);
+  if (!common || !same_type(*common, field.type)) {
+    return invalid_argument("INCOMPATIBLE_COLUMN_TYPE",
+                            "column {} of {} is {}, the rows to be written give {}: cast them",
+                            field.name, table_.path(), to_sql(field.type), to_sql(column->type));
+  }
+  return fmt::format("CAST({} AS {})", value, wanted);
+}
+
+// Entries of the FIELD_IDS option for the fields inside a type; empty when there are none. Lists
+// and maps have no ids of their own parts, but their structs' members do.
+Result<std::string> FileWriter::inner_field_ids(const DataType& type) const {
+  const auto part = [&](const char* name, const DataType& inner) -> Result<std::string> {
+    SL_ASSIGN(const std::string entries, inner_field_ids(inner));
+    if (entries.empty()) return std::string();
+    return fmt::format("{}: {{{}}}", name, entries);
+  };
+  switch (type.id) {
+    case TypeId::kStruct:
+      return field_ids(*type.fields);
+    case TypeId::kArray:
+      return part("element", *type.element);
+    case TypeId::kMap: {
+      SL_ASSIGN(const std::string key, part("key", *type.key));
+      SL_ASSIGN(const std::string value, part("value", *type.element));
+      return key + (key.empty() || value.empty() ? "" : ", ") + value;
+    }
+    default:
+      return std::string();
+  }
+}
+
+Result<std::string> FileWriter::field_ids(const std::vector<Field>& fields) const {
+  std::string entries;
+  for (const Field& field : fields) {
+    if (field.type.id == TypeId::kVoid) continue;
+    SL_ASSIGN(const int64_t id, field_id(field));
+    SL_ASSIGN(const std::string inner, inner_field_ids(field.type));
+    if (!entries.empty()) entries += ", ";
+    entries += quote_name(file_name(field, mode_)) + ": ";
+    entries += inner.empty() ? std::to_string(id)
+                             : fmt::format("{{__duckdb_field_id: {}, {}}}", id, inner);
+  }
+  return entries;
+}
+
+Status FileWriter::plan(const std::string& query) {
+  SL_ASSIGN(const std::vector<ResultColumn> given, connection_.describe(query));
+  for (const ResultColumn& column : given) {
+    const bool is_hidden =
+        options_.with_row_ids && (column.name == kRowIdColumn || column.name == kRowVersionColumn);
+    if (!is_hidden && !definition_.schema.find(column.name)) {
+      return invalid_argument("UNRESOLVED_COLUMN", "table {} has no column {}", table_.path(),
+                              column.name);
+    }
+  }
+
+  const auto add = [](std::string& list, const std::string& expression, const std::string& name) {
+    if (!list.empty()) list += ", ";
+    list += expression + " AS " + quote_name(name);
+  };
+  std::vector<Field> stored;
+  for (const Field& field : definition_.schema.fields) {
+    if (field.type.id == TypeId::kVoid) continue;
+    SL_TRY(file_type(field.name, field.type, mode_));
+    SL_ASSIGN(std::string value, input(field, given));
+    if (is_partition_column(field.name)) {
+      // The log cannot tell an empty text from null.
+      if (field.type.id == TypeId::kString) value = fmt::format("nullif({}, '')", value);
+      if (field.type.id == TypeId::kBinary) value = fmt::format("nullif({}, ''::BLOB)", value);
+      partition_columns_.push_back(&field);
+      add(logical_select_, value, field.name);
+      continue;
+    }
+    stored.push_back(field);
+    add(logical_select_, value, field.name);
+    std::string own = quote_name(field.name);
+    std::string broken = inner_violation(own, field.type, 0);
+    if (!field.nullable && field.type.is_nested()) {
+      broken = own + " IS NULL" + (broken.empty() ? "" : " OR " + broken);
+    }
+    std::string in_file = to_file(own, field.type, mode_);
+    if (!broken.empty()) {
+      const Error violation = null_violation(field.name, table_.path());
+      in_file =
+          fmt::format("CASE WHEN {} THEN error({}) ELSE {} END", broken,
+                      quote_literal("[" + violation.code + "] " + violation.message), in_file);
+    }
+    add(file_select_, in_file, file_name(field, mode_));
+  }
+  if (stored.empty()) {
+    return unsupported(
+        "NO_DATA_COLUMN",
+        "table {} has no column besides its partition columns: a data file needs one",
+        table_.path());
+  }
+  if (options_.with_row_ids) {
+    const auto id_column = definition_.row_id_column();
+    const auto version_column = definition_.row_commit_version_column();
+    if (!id_column || !version_column) {
+      return internal_error("ROW_IDS_NOT_TRACKED", "table {} does not track rows", table_.path());
+    }
+    for (const char* hidden : {kRowIdColumn, kRowVersionColumn}) {
+      add(logical_select_, fmt::format("CAST(q.{} AS BIGINT)", hidden), hidden);
+    }
+    add(file_select_, kRowIdColumn, *id_column);
+    add(file_select_, kRowVersionColumn, *version_column);
+  }
+  for (const std::string& name : options_.sort_columns) {
+    order_ += (order_.empty() ? "" : ", ") + quote_name(name) + " NULLS FIRST";
+  }
+
+  SL_ASSIGN(const std::string compression, codec(definition_));
+  copy_options_ = fmt::format(
+      "FORMAT parquet, RETURN_STATS, COMPRESSION {}, FILE_SIZE_BYTES {}, "
+      "FILENAME_PATTERN {}, OVERWRITE_OR_IGNORE, WRITE_EMPTY_FILE false",
+      compression, options_.target_file_size_bytes, quote_literal(prefix_ + "{i}"));
+  if (mode_ != ColumnMode::kByLogicalName) {
+    SL_ASSIGN(const std::string ids, field_ids(stored));
+    copy_options_ += ", FIELD_IDS {" + ids + "}";
+  }
+  return {};
+}
+
+Status FileWriter::write(const std::string& query) {
+  SL_TRY(plan(query));
+  if (!partition_columns_.empty()) return write_partitioned(query);
+  const std::string order = order_.empty() ? "" : " ORDER BY " + order_;
+  return copy(fmt::format("SELECT {} FROM (SELECT {} FROM ({}) AS q{})", file_select_,
+                          logical_select_, query, order),
+              {});
+}
+
+// Rows go to a temporary table in the order of their partitions, then each run of rows to its
+// files: one scan, one open file, whatever the number of partitions.
+Status FileWriter::write_partitioned(const std::string& query) {
+  SL_ASSIGN(const std::vector<Partition> partitions, stage(query));
+  for (const Partition& partition : partitions) {
+    for (size_t p = 0; p < partition.values.size(); ++p) {
+      if (!partition_columns_[p]->nullable && !partition.values[p]) {
+        return null_violation(partition_columns_[p]->name, table_.path());
+      }
+    }
+  }
+  for (const Partition& partition : partitions) {
+    SL_TRY(copy(fmt::format("SELECT {} FROM {} WHERE rowid BETWEEN {} AND {}", file_select_,
+                            staged_, partition.first, partition.last),
+                partition.values));
+  }
+  return {};
+}
+
+Result<std::vector<Partition>> FileWriter::stage(const std::string& query) {
+  static std::atomic<int64_t> next{0};
+  staged_ = fmt::format("temp.main.__strandline_stage_{}", ++next);
+  std::string order;
+  std::string texts;
+  for (const Field* field : partition_columns_) {
+    const std::string name = quote_name(field->name);
+    order += (order.empty() ? "" : ", ") + name + " NULLS FIRST";
+    texts += partition_text(name, field->type) + ", ";
+  }
+  const std::string groups = order;
+  if (!order_.empty()) order += ", " + order_;
+  SL_TRY(connection_.execute(
+      fmt::format("CREATE TEMP TABLE {} AS SELECT {} FROM ({}) AS q ORDER BY {}", staged_,
+                  logical_select_, query, order)));
+  std::string group_names;
+  for (const Field* field : partition_columns_) {
+    group_names += (group_names.empty() ? "" : ", ") + quote_name(field->name);
+  }
+  SL_ASSIGN(const Rows rows,
+            connection_.query(fmt::format("SELECT {}min(rowid), max(rowid) FROM {} GROUP BY {} "
+                                          "ORDER BY min(rowid)",
+                                          texts, staged_, group_names)));
+  std::vector<Partition> partitions;
+  for (const auto& row : rows.rows) {
+    Partition partition;
+    partition.values.assign(row.begin(), row.end() - 2);
+    partition.first = std::stoll(*row[row.size() - 2]);
+    partition.last = std::stoll(*row[row.size() - 1]);
+    partitions.push_back(std::move(partition));
+  }
+  return partitions;
+}
+
+Status FileWriter::copy(const std::string& select,
+                        const std::vector<std::optional<std::string>>& values) {
+  std::string directory;  // relative to the table, with its '/'
+  for (size_t p = 0; p < values.size(); ++p) {
+    directory += escape_directory(file_name(*partition_columns_[p], mode_)) + "=" +
+                 (values[p] ? escape_directory(*values[p]) : kNullDirectory) + "/";
+  }
+  const std::string absolute =
+      table_.path() + (directory.empty() ? "" : "/" + directory.substr(0, directory.size() - 1));
+  SL_TRY(table_.store()->make_directories(absolute));
+  directories_.insert(absolute);
+  SL_TRY(table_.store()->before_external_write(absolute + "/" + prefix_ + "0.parquet"));
+
+  std::vector<WrittenFile> written;
+  const auto on_columns = [](const std::vector<StreamColumn>&) -> Status { return {}; };
+  const auto on_chunk = [&](duckdb_data_chunk chunk) -> Status {
+    const auto column = [&](idx_t c) { return duckdb_data_chunk_get_vector(chunk, c); };
+    const auto* counts = static_cast<const uint64_t*>(duckdb_vector_get_data(column(1)));
+    const auto* sizes = static_cast<const uint64_t*>(duckdb_vector_get_data(column(2)));
+    for (idx_t row = 0; row < duckdb_data_chunk_get_size(chunk); ++row) {
+      written.push_back({text_at(column(0), row).value_or(""), static_cast<int64_t>(counts[row]),
+                         static_cast<int64_t>(sizes[row]), statistics_at(column(4), row)});
+    }
+    return {};
+  };
+  SL_TRY(stream(connection_,
+                fmt::format("COPY ({}) TO {} ({})", select, quote_literal(absolute), copy_options_),
+                on_columns, on_chunk));
+  for (const WrittenFile& file : written) SL_TRY(finish(file, directory, values));
+  return {};
+}
+
+Status FileWriter::check_nulls(const WrittenFile& file) const {
+  for (const Field& field : definition_.schema.fields) {
+    if (field.nullable || field.type.is_nested()) continue;
+    const auto column = file.statistics.find(quote_name(file_name(field, mode_)));
+    if (column == file.statistics.end()) continue;
+    const auto nulls = column->second.find("null_count");
+    if (nulls != column->second.end() && nulls->second != "0") {
+      return null_violation(field.name, table_.path());
+    }
+  }
+  return {};
+}
+
+Status FileWriter::finish(const WrittenFile& file, const std::string& directory,
+                          const std::vector<std::optional<std::string>>& values) {
+  SL_TRY(check_nulls(file));
+  SL_TRY(table_.store()->after_external_write(file.path));
+  const std::string name = file.path.substr(file.path.rfind('/') + 1);
+  delta::AddFile add;
+  add.path = delta::percent_encode(directory + name);
+  for (size_t p = 0; p < values.size(); ++p) {
+    add.partition_values[file_name(*partition_columns_[p], mode_)] = values[p];
+  }
+  add.size_bytes = file.size_bytes;
+  add.modification_time_ms = now_ms();
+  add.stats = statistics_json(definition_, file.row_count, file.statistics);
+  files_.push_back(std::move(add));
+  return {};
+}
+
+// Whatever this call wrote, in part or whole. Best effort: what stays is an orphan that no reader
+// sees, and the first error is the one to report.
+void FileWriter::remove_files() {
+  for (const std::string& directory : directories_) {
+    const auto entries = table_.store()->list(directory);
+    if (!entries.ok()) continue;
+    for (const storage::FileInfo& entry : *entries) {
+      const std::string name = entry.path.substr(entry.path.rfind('/') + 1);
+      if (name.starts_with(prefix_) || name.starts_with("tmp_" + prefix_)) {
+        (void)table_.store()->remove(entry.path);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Result<std::vector<delta::AddFile>> write_files(Connection& connection, const delta::Table& table,
+                                                const delta::Snapshot& definition,
+                                                const std::string& query,
+                                                const WriteOptions& options) {
+  return FileWriter(connection, table, definition, options).run(query);
+}
+
+}  // namespace strandline::duck
