@@ -352,13 +352,13 @@ std::string checkpoint_structure() {
   return std::string(R"j({"txn":{"appId":"VARCHAR","version":"BIGINT","lastUpdated":"BIGINT"},)j") +
          R"j("add":{"path":"VARCHAR","partitionValues":"MAP(VARCHAR, VARCHAR)","size":"BIGINT",)j"
          R"j("modificationTime":"BIGINT","dataChange":"BOOLEAN","stats":"VARCHAR",)j"
-         R"j("tags":"MAP(VARCHAR, VARCHAR)","deletionVector":)" +
+         R"j("tags":"MAP(VARCHAR, VARCHAR)","deletionVector":)j" +
          kVectorStructure +
          R"j(,"baseRowId":"BIGINT","defaultRowCommitVersion":"BIGINT",)j"
          R"j("clusteringProvider":"VARCHAR"},)j"
          R"j("remove":{"path":"VARCHAR","deletionTimestamp":"BIGINT","dataChange":"BOOLEAN",)j"
          R"j("extendedFileMetadata":"BOOLEAN","partitionValues":"MAP(VARCHAR, VARCHAR)",)j"
-         R"j("size":"BIGINT","deletionVector":)" +
+         R"j("size":"BIGINT","deletionVector":)j" +
          kVectorStructure +
          R"j(,"baseRowId":"BIGINT","defaultRowCommitVersion":"BIGINT"},)j"
          R"j("metaData":{"id":"VARCHAR","name":"VARCHAR","description":"VARCHAR",)j"

@@ -1,7 +1,7 @@
 // write_files: the rows of a query as data files of a table.
 #include <algorithm>
 #include <atomic>
-#include <set>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -96,6 +96,23 @@ Error null_violation(const std::string& column, const std::string& table_path) {
                       column, table_path);
 }
 
+// Void has no form in a Parquet file.
+bool holds_void(const DataType& type) {
+  switch (type.id) {
+    case TypeId::kVoid:
+      return true;
+    case TypeId::kArray:
+      return holds_void(*type.element);
+    case TypeId::kMap:
+      return holds_void(*type.key) || holds_void(*type.element);
+    case TypeId::kStruct:
+      return std::any_of(type.fields->begin(), type.fields->end(),
+                         [](const Field& field) { return holds_void(field.type); });
+    default:
+      return false;
+  }
+}
+
 // The characters of a directory name that Hive's convention writes as %XX.
 std::string escape_directory(const std::string& text) {
   std::string escaped;
@@ -153,8 +170,7 @@ class FileWriter {
         table_(table),
         definition_(definition),
         options_(options),
-        mode_(column_mode(definition)),
-        prefix_("part-" + new_uuid() + "-") {}
+        mode_(column_mode(definition)) {}
 
   Result<std::vector<delta::AddFile>> run(const std::string& query) {
     Status done = write(query);
@@ -193,7 +209,6 @@ class FileWriter {
   const delta::Snapshot& definition_;
   const WriteOptions& options_;
   const ColumnMode mode_;
-  const std::string prefix_;  // of every file's name
 
   std::vector<const Field*> partition_columns_;
   std::string logical_select_;  // typed logical columns, as a select list over q
@@ -201,7 +216,8 @@ class FileWriter {
   std::string order_;           // " ORDER BY ..." over logical names, or empty
   std::string copy_options_;
   std::string staged_;
-  std::set<std::string> directories_;  // absolute, that may hold files of this call
+  // Absolute directories that may hold files of this call, and how their names start.
+  std::vector<std::pair<std::string, std::string>> places_;
   std::vector<delta::AddFile> files_;
 };
 
@@ -259,7 +275,6 @@ Result<std::string> FileWriter::inner_field_ids(const DataType& type) const {
 Result<std::string> FileWriter::field_ids(const std::vector<Field>& fields) const {
   std::string entries;
   for (const Field& field : fields) {
-    if (field.type.id == TypeId::kVoid) continue;
     SL_ASSIGN(const int64_t id, field_id(field));
     SL_ASSIGN(const std::string inner, inner_field_ids(field.type));
     if (!entries.empty()) entries += ", ";
@@ -287,7 +302,11 @@ Status FileWriter::plan(const std::string& query) {
   };
   std::vector<Field> stored;
   for (const Field& field : definition_.schema.fields) {
-    if (field.type.id == TypeId::kVoid) continue;
+    if (holds_void(field.type)) {
+      return unsupported("UNSUPPORTED_TYPE",
+                         "column {} of {} is {}: rows can be written once VOID has become a type",
+                         field.name, table_.path(), to_sql(field.type));
+    }
     SL_TRY(file_type(field.name, field.type, mode_));
     SL_ASSIGN(std::string value, input(field, given));
     if (is_partition_column(field.name)) {
@@ -338,9 +357,9 @@ Status FileWriter::plan(const std::string& query) {
 
   SL_ASSIGN(const std::string compression, codec(definition_));
   copy_options_ = fmt::format(
-      "FORMAT parquet, RETURN_STATS, COMPRESSION {}, FILE_SIZE_BYTES {}, "
-      "FILENAME_PATTERN {}, OVERWRITE_OR_IGNORE, WRITE_EMPTY_FILE false",
-      compression, options_.target_file_size_bytes, quote_literal(prefix_ + "{i}"));
+      "FORMAT parquet, RETURN_STATS, COMPRESSION {}, FILE_SIZE_BYTES {}, OVERWRITE_OR_IGNORE, "
+      "WRITE_EMPTY_FILE false",
+      compression, options_.target_file_size_bytes);
   if (mode_ != ColumnMode::kByLogicalName) {
     SL_ASSIGN(const std::string ids, field_ids(stored));
     copy_options_ += ", FIELD_IDS {" + ids + "}";
@@ -420,8 +439,11 @@ Status FileWriter::copy(const std::string& select,
   const std::string absolute =
       table_.path() + (directory.empty() ? "" : "/" + directory.substr(0, directory.size() - 1));
   SL_TRY(table_.store()->make_directories(absolute));
-  directories_.insert(absolute);
-  SL_TRY(table_.store()->before_external_write(absolute + "/" + prefix_ + "0.parquet"));
+  // A name of its own for each partition: two of them can share a directory, as null and the text
+  // that names null's directory do.
+  const std::string prefix = "part-" + new_uuid() + "-";
+  places_.emplace_back(absolute, prefix);
+  SL_TRY(table_.store()->before_external_write(absolute + "/" + prefix + "0.parquet"));
 
   std::vector<WrittenFile> written;
   const auto on_columns = [](const std::vector<StreamColumn>&) -> Status { return {}; };
@@ -436,7 +458,8 @@ Status FileWriter::copy(const std::string& select,
     return {};
   };
   SL_TRY(stream(connection_,
-                fmt::format("COPY ({}) TO {} ({})", select, quote_literal(absolute), copy_options_),
+                fmt::format("COPY ({}) TO {} ({}, FILENAME_PATTERN {})", select,
+                            quote_literal(absolute), copy_options_, quote_literal(prefix + "{i}")),
                 on_columns, on_chunk));
   for (const WrittenFile& file : written) SL_TRY(finish(file, directory, values));
   return {};
@@ -475,12 +498,12 @@ Status FileWriter::finish(const WrittenFile& file, const std::string& directory,
 // Whatever this call wrote, in part or whole. Best effort: what stays is an orphan that no reader
 // sees, and the first error is the one to report.
 void FileWriter::remove_files() {
-  for (const std::string& directory : directories_) {
+  for (const auto& [directory, prefix] : places_) {
     const auto entries = table_.store()->list(directory);
     if (!entries.ok()) continue;
     for (const storage::FileInfo& entry : *entries) {
       const std::string name = entry.path.substr(entry.path.rfind('/') + 1);
-      if (name.starts_with(prefix_) || name.starts_with("tmp_" + prefix_)) {
+      if (name.starts_with(prefix) || name.starts_with("tmp_" + prefix)) {
         (void)table_.store()->remove(entry.path);
       }
     }

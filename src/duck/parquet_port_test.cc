@@ -1,0 +1,135 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "delta/action_json.h"
+#include "duck/delta_io.h"
+
+namespace strandline::duck {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class ParquetPortTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto database = Database::open({});
+    ASSERT_TRUE(database.ok());
+    database_ = *database;
+    port_ = make_parquet_port(database_);
+    directory_ = std::filesystem::path(::testing::TempDir()) /
+                 ("parquet_port_" + std::to_string(::getpid()));
+    std::filesystem::create_directories(directory_);
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  // The actions as sorted JSON lines.
+  static std::vector<std::string> lines(const std::vector<delta::Action>& actions) {
+    std::vector<std::string> printed;
+    for (const delta::Action& action : actions) printed.push_back(delta::print_action(action));
+    std::sort(printed.begin(), printed.end());
+    return printed;
+  }
+
+  std::vector<std::string> round_trip(const std::vector<delta::Action>& actions) {
+    const std::string path = directory_ / ".checkpoint [x].parquet";
+    const Status written = port_->write_checkpoint(path, actions);
+    EXPECT_TRUE(written.ok()) << (written.ok() ? "" : written.error().message);
+    std::vector<std::string> sidecars;
+    auto read = port_->read_checkpoint(path, &sidecars);
+    EXPECT_TRUE(read.ok()) << (read.ok() ? "" : read.error().message);
+    EXPECT_THAT(sidecars, IsEmpty());
+    return read.ok() ? lines(*read) : std::vector<std::string>{};
+  }
+
+  std::shared_ptr<Database> database_;
+  std::shared_ptr<delta::ParquetPort> port_;
+  std::filesystem::path directory_;
+};
+
+TEST_F(ParquetPortTest, CheckpointsRoundTrip) {
+  const std::string log =
+      R"({"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["deletionVectors"],"writerFeatures":["deletionVectors","rowTracking"]}})"
+      "\n"
+      R"({"metaData":{"id":"i","name":"n","description":"d \"q\"","format":{"provider":"parquet","options":{}},"schemaString":"{\"type\":\"struct\",\"fields\":[]}","partitionColumns":["p","q"],"configuration":{"a.b":"c","x":""},"createdTime":4}})"
+      "\n"
+      R"({"add":{"path":"p=1/a%20b.parquet","partitionValues":{"p":"1","q":null},"size":5000000000,"modificationTime":7,"dataChange":false,"stats":"{\"numRecords\":3,\"minValues\":{\"d\":1.50}}","tags":{"k":"v"},"deletionVector":{"storageType":"u","pathOrInlineDv":"ab^-aqEH.-t@S}K{vb[*k^","offset":1,"sizeInBytes":36,"cardinality":2},"baseRowId":9,"defaultRowCommitVersion":4,"clusteringProvider":"liquid"}})"
+      "\n"
+      R"({"add":{"path":"plain.parquet","partitionValues":{},"size":1,"modificationTime":8,"dataChange":false}})"
+      "\n"
+      R"({"remove":{"path":"gone.parquet","deletionTimestamp":12,"dataChange":true,"extendedFileMetadata":true,"partitionValues":{"p":"é","q":""},"size":77,"deletionVector":{"storageType":"i","pathOrInlineDv":"x","sizeInBytes":40,"cardinality":6},"baseRowId":1,"defaultRowCommitVersion":2}})"
+      "\n"
+      R"({"txn":{"appId":"app","version":42,"lastUpdated":5}})"
+      "\n"
+      R"({"txn":{"appId":"other","version":1}})"
+      "\n"
+      R"({"domainMetadata":{"domain":"delta.rowTracking","configuration":"{\"rowIdHighWaterMark\":11}","removed":false}})";
+  auto actions = delta::parse_actions(log, "test");
+  ASSERT_TRUE(actions.ok()) << actions.error().message;
+  ASSERT_EQ(actions->size(), 8u);
+  EXPECT_EQ(round_trip(*actions), lines(*actions));
+}
+
+TEST_F(ParquetPortTest, LegacyProtocolHasNoFeatureLists) {
+  const std::vector<delta::Action> actions = {delta::Protocol{1, 2, {}, {}}};
+  EXPECT_EQ(round_trip(actions), lines(actions));
+}
+
+TEST_F(ParquetPortTest, ManyFiles) {
+  std::vector<delta::Action> actions;
+  for (int i = 0; i < 20'000; ++i) {
+    delta::AddFile add;
+    add.path = "part-" + std::to_string(i) + ".parquet";
+    add.size_bytes = i;
+    add.data_change = false;
+    add.stats = "{\"numRecords\":" + std::to_string(i) + "}";
+    actions.emplace_back(std::move(add));
+  }
+  EXPECT_EQ(round_trip(actions), lines(actions));
+}
+
+TEST_F(ParquetPortTest, ParsedStatisticsBecomeText) {
+  const std::string path = directory_ / "parsed.parquet";
+  auto connection = database_->connect();
+  ASSERT_TRUE(connection.ok());
+  ASSERT_TRUE(
+      (*connection)
+          ->execute(
+              "COPY (SELECT {'path': 'a', 'partitionValues': MAP {'p': '1'}, 'size': 1::BIGINT, "
+              "'modificationTime': 1::BIGINT, 'dataChange': true, 'stats_parsed': "
+              "{'numRecords': 5::BIGINT, 'minValues': {'t': TIMESTAMPTZ '2024-01-01 "
+              "00:00:00.123456+00', "
+              "'n': 1.50::DECIMAL(10,2), 'f': 'nan'::DOUBLE, 's': 'x\"y'}}} AS add, "
+              "{'path': 'side.parquet', 'sizeInBytes': 1} AS sidecar) TO " +
+              quote_literal(path) + " (FORMAT parquet)")
+          .ok());
+  std::vector<std::string> sidecars;
+  auto actions = port_->read_checkpoint(path, &sidecars);
+  ASSERT_TRUE(actions.ok()) << actions.error().message;
+  EXPECT_THAT(sidecars, ElementsAre("side.parquet"));
+  ASSERT_EQ(actions->size(), 1u);
+  EXPECT_EQ(
+      std::get<delta::AddFile>(actions->at(0)).stats,
+      R"({"numRecords":5,"minValues":{"t":"2024-01-01T00:00:00.123Z","n":1.5,"f":null,"s":"x\"y"}})");
+}
+
+TEST_F(ParquetPortTest, UnreadableFilesAreNamed) {
+  const std::string path = directory_ / "broken.parquet";
+  std::ofstream(path) << "PAR1 this is no checkpoint";
+  auto actions = port_->read_checkpoint(path, nullptr);
+  ASSERT_FALSE(actions.ok());
+  EXPECT_EQ(actions.error().kind, ErrorKind::kCorrupt);
+  EXPECT_THAT(actions.error().message, HasSubstr("broken.parquet"));
+  auto missing = port_->read_checkpoint(directory_ / "missing.parquet", nullptr);
+  ASSERT_FALSE(missing.ok());
+  EXPECT_EQ(missing.error().kind, ErrorKind::kIo);
+}
+
+}  // namespace
+}  // namespace strandline::duck
