@@ -240,7 +240,7 @@ Status check_writable(const Protocol& protocol, const Metadata& metadata, const 
 std::set<std::string> required_features(const Metadata& metadata, const Schema& schema) {
   const auto is = [&](const char* key, const char* value) {
     const auto property = metadata.configuration.find(key);
-    return property != metadata.configuration.end() && property->second == value;
+    return property != metadata.configuration.end() && fold_name(property->second) == value;
   };
   std::set<std::string> names;
   if (is("delta.appendOnly", "true")) names.insert("appendOnly");

@@ -13,6 +13,7 @@
 #include "delta/deletion_vector.h"
 #include "delta/features.h"
 #include "delta/log_files.h"
+#include "delta/properties.h"
 
 namespace strandline::delta {
 
@@ -40,6 +41,11 @@ bool Snapshot::deletion_vectors_enabled() const {
 bool Snapshot::row_tracking_enabled() const {
   return property_is_true("delta.enableRowTracking") &&
          !property_is_true("delta.rowTrackingSuspended") && supports(protocol, "rowTracking");
+}
+
+bool Snapshot::in_commit_timestamps_enabled() const {
+  return property_is_true("delta.enableInCommitTimestamps") &&
+         supports(protocol, "inCommitTimestamp");
 }
 
 std::optional<std::string> Snapshot::row_id_column() const {
@@ -102,24 +108,14 @@ std::optional<int64_t> live_row_count(const Snapshot& snapshot) {
 
 namespace {
 
-bool uses_in_commit_timestamps(const Snapshot& snapshot) {
-  return snapshot.property_is_true("delta.enableInCommitTimestamps") &&
-         supports(snapshot.protocol, "inCommitTimestamp");
-}
-
 std::optional<int64_t> integer_property(const Snapshot& snapshot, const std::string& key) {
-  const std::optional<std::string> text = snapshot.property(key);
-  if (!text) return std::nullopt;
-  int64_t value = 0;
-  const char* const end = text->data() + text->size();
-  const auto [stop, error] = std::from_chars(text->data(), end, value);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return value;
+  if (!snapshot.property(key)) return std::nullopt;
+  return delta::integer_property(snapshot.metadata.configuration, key, 0);
 }
 
 // The first version whose commit carries its own timestamp; nullopt when none does.
 std::optional<Version> first_in_commit_version(const Snapshot& snapshot) {
-  if (!uses_in_commit_timestamps(snapshot)) return std::nullopt;
+  if (!snapshot.in_commit_timestamps_enabled()) return std::nullopt;
   return integer_property(snapshot, "delta.inCommitTimestampEnablementVersion").value_or(0);
 }
 

@@ -39,6 +39,7 @@ struct Snapshot {
 
   bool deletion_vectors_enabled() const;
   bool row_tracking_enabled() const;
+  bool in_commit_timestamps_enabled() const;
   // Names of the hidden Parquet columns, present when row tracking is enabled.
   std::optional<std::string> row_id_column() const;
   std::optional<std::string> row_commit_version_column() const;

@@ -32,14 +32,19 @@ struct TableDefinition {
 Result<TableDefinition> define_table(const NewTable& table);
 
 struct Committed {
-  Version version;
+  Version version = -1;
+  // Why a due checkpoint could not be written, if so; the commit stands.
+  std::string checkpoint_problem = {};
 };
+// Another writer won by the rules of section 2; nothing was written.
 struct Conflicted {
   std::string what;
-};  // by the rules of section 2; nothing was written
+  std::string code = "DELTA_CONCURRENT_WRITE";  // the documents' error name
+};
+// May or may not be there: do not clean up.
 struct Unknown {
   std::string what;
-};  // may or may not be there: do not clean up
+};
 using CommitOutcome = std::variant<Committed, Conflicted, Unknown>;
 
 class Transaction {
@@ -68,6 +73,7 @@ class Transaction {
   void set_txn(const std::string& app_id, int64_t version);
   void set_domain(DomainMetadata domain);
 
+  // Parameters are plain text, logged as JSON strings.
   void set_operation(std::string operation, std::map<std::string, std::string> parameters = {});
   void set_metric(const std::string& name, int64_t value);
   void set_tag(const std::string& name, const std::string& value);
@@ -75,10 +81,12 @@ class Transaction {
   void set_row_ids_preserved(bool preserved);
   // What was read decides conflicts (2.5, 2.6): default whole table; a blind append read nothing.
   void set_blind_append();
-  // Only files of the snapshot at these indexes were read.
+  // Only files of the snapshot at these indexes were read; files that others add may still
+  // conflict.
   void set_read_files(std::vector<size_t> file_indexes);
 
   bool has_changes() const;
+  // Once per transaction. Without changes nothing is written and the version read is returned.
   // Retries lost races while the rules allow. Writes a checkpoint each delta.checkpointInterval
   // commits; failing to do so does not fail the commit. Errors are for what can never commit:
   // kUnsupported, kIo before the log was touched, kInternal for illegal action sets (1.6).
