@@ -111,7 +111,9 @@ Result<std::string> resolve_data_path(const std::string& table_path, const std::
     }
     return percent_decode(local);
   }
-  SL_ASSIGN(std::string decoded, percent_decode(log_path));
+  auto result = percent_decode(log_path);
+  if (!result.ok()) return std::move(result).error();
+  const std::string& decoded = result.value();
   if (decoded.starts_with('/')) return decoded;
 
   int depth = 0;
