@@ -172,9 +172,11 @@ class Replay {
   bool has_metadata() const { return has_metadata_; }
 
   void operator()(AddFile& file) {
+    empty_is_null(&file.partition_values);
     if (is_new(file.path, file.deletion_vector)) snapshot_->files.push_back(std::move(file));
   }
   void operator()(RemoveFile& file) {
+    empty_is_null(&file.partition_values);
     if (is_new(file.path, file.deletion_vector)) snapshot_->tombstones.push_back(std::move(file));
   }
   void operator()(Protocol& protocol) {
@@ -204,6 +206,13 @@ class Replay {
   }
 
  private:
+  // Section 5; checkpoints may hold either form.
+  static void empty_is_null(std::map<std::string, std::optional<std::string>>* values) {
+    for (auto& [column, value] : *values) {
+      if (value && value->empty()) value.reset();
+    }
+  }
+
   bool is_new(const std::string& path, const std::optional<DeletionVectorDescriptor>& vector) {
     std::string key = canonical_path(snapshot_->table_path, path);
     if (vector) {
