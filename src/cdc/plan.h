@@ -17,8 +17,15 @@ const char* to_string(ScdType type);  // "SCD TYPE 1", "SCD TYPE 2", "BITEMPORAL
 
 inline constexpr const char* kStartAt = "__START_AT";
 inline constexpr const char* kEndAt = "__END_AT";
+inline constexpr const char* kSystemStartAt = "__SYSTEM_START_AT";
+inline constexpr const char* kSystemEndAt = "__SYSTEM_END_AT";
 // Prefix that no user column may have; state and scans use it.
 inline constexpr const char* kReservedPrefix = "__strandline_";
+// Columns of every state table, after the keys.
+inline constexpr const char* kStateSequence = "__strandline_sequence";
+inline constexpr const char* kStateKind = "__strandline_kind";  // BYTE, a StateKind
+
+enum class StateKind { kDelete = 0, kUpsert = 1, kTruncate = 2 };
 
 // One AUTO CDC flow as declared, from SQL or (later) Python.
 struct Declaration {
@@ -29,25 +36,31 @@ struct Declaration {
 };
 
 // Mistakes that need no schema: missing clauses, illegal mixes, clauses of later work (refused by
-// name). All of them, in text order.
+// name, kUnsupported "UNSUPPORTED_FEATURE"). All of them, in text order.
 std::vector<Error> check_declaration(const Declaration& declaration);
 
 // What the engine says of the source relation.
 struct SourceFacts {
-  Schema schema;            // columns of FROM
-  DataType sequence_type;   // of SEQUENCE BY over them
+  Schema schema;           // columns of FROM, as * means them
+  DataType sequence_type;  // of SEQUENCE BY over them
+  Schema hidden;           // columns the relation also has and * does not mean: _metadata
 };
 
 // What the target's state remembers of the flows before (kept as one JSON text in the state table's
 // configuration). Drift against it is AUTOCDC_INVALID_STATE.* (section 6).
 struct StateSpec {
   ScdType scd_type = ScdType::kType1;
-  std::vector<Field> keys;                // name and type; compared as a set
+  std::vector<Field> keys;  // name and type; compared as a set
   DataType sequence_type;
-  std::map<std::string, bool> tracked;    // column -> opens a new version; SCD 2 only
-  std::vector<std::string> selected_ever; // columns some flow has selected
+  std::map<std::string, bool> tracked;     // column -> opens a new version; SCD 2 only
+  std::vector<std::string> selected_ever;  // columns some flow has selected
+  // SCD 1: target column that tells the sequence of live rows without a row in the state. Decided
+  // when the state begins and kept, whatever later flows use as SEQUENCE BY.
+  std::optional<std::string> sequence_column;
+  bool truncates = false;  // some flow has APPLY AS TRUNCATE WHEN, so there may be a truncate mark
 
   std::string to_json() const;
+  // Errors: kCorrupt "STATE_SPEC".
   static Result<StateSpec> from_json(const std::string& text);
 };
 
@@ -56,7 +69,24 @@ struct TargetFacts {
   std::optional<Schema> declared;  // schema written in CREATE STREAMING TABLE: fixed (section 3)
   std::optional<Schema> existing;  // of the Delta table
   std::optional<StateSpec> state;
-  bool type_widening = false;      // delta.enableTypeWidening
+  std::optional<Schema> existing_state;  // of the state table, if there is one
+  bool type_widening = false;            // delta.enableTypeWidening
+  // Whether `existing` may hold rows; only an empty (or new) table can begin with its sequences in
+  // the target alone (StateSpec::sequence_column).
+  bool has_rows = true;
+};
+
+// A column of the target.
+struct PlanColumn {
+  std::string name;
+  DataType type;  // after this batch
+  bool nullable = true;
+  bool is_key = false;
+  bool tracked = false;              // a difference opens a new version (SCD 2)
+  bool owned = false;                // some flow gives it, now or before; the others are the user's
+  std::optional<Field> source;       // this flow's source column, if it selects one
+  std::optional<DataType> existing;  // its type in the table as it stands, if it is there
+  std::optional<DataType> existing_state;  // likewise in the state table
 };
 
 // One flow, ready to run: everything resolved, nothing left to decide. Immutable.
@@ -64,27 +94,27 @@ struct Plan {
   std::string flow_name;
   std::string target;
   ScdType scd_type = ScdType::kType1;
-  Schema target_schema;               // after this flow's evolution, interval columns included
-  bool target_schema_changed = false; // against TargetFacts::existing
-  std::vector<Field> keys;            // as in the target
-  std::vector<Field> columns;         // target columns without interval columns, target order
-  std::vector<bool> selected;         // per columns: this flow's source gives it
-  std::vector<bool> tracked;          // per columns: a difference opens a new version
+  Schema target_schema;                // after this flow's evolution, interval columns included
+  bool target_schema_changed = false;  // against TargetFacts::existing (a new table too)
+  std::vector<PlanColumn> columns;     // target columns without interval columns, target order
+  std::vector<Field> keys;             // as in the target, in KEYS order
   DataType sequence_type;
   sql::ExprPtr sequence_by, delete_when, truncate_when;
-  // Target column that is exactly SEQUENCE BY (plain, selected, same type): SCD 1 then keeps no
-  // sequence of live rows in the state.
+  // SCD 1: StateSpec::sequence_column, and whether this flow's SEQUENCE BY is exactly that column.
   std::optional<std::string> sequence_column;
+  bool sequence_is_column = false;
   Schema state_schema;
+  bool state_schema_changed = false;  // against TargetFacts::existing_state (a new state too)
   StateSpec state_spec;               // to store with the state
   std::vector<Error> warnings;        // e.g. whole-row flows with different columns
 };
 
-// Errors: all that apply, with places where known.
+// Errors: all that apply, check_declaration's among them, with places where known.
 struct PlanOrErrors {
   std::optional<Plan> plan;
   std::vector<Error> errors;
 };
-PlanOrErrors make_plan(const Declaration& declaration, const SourceFacts& source, const TargetFacts& target);
+PlanOrErrors make_plan(const Declaration& declaration, const SourceFacts& source,
+                       const TargetFacts& target);
 
 }  // namespace strandline::cdc

@@ -1,7 +1,10 @@
 // A plan printed for an engine: named stages of SQL that read as a story (validate, normalise, load
-// touched history, merge timelines, fold runs, diff, write). Spec: auto-cdc.md sections 1, 4, 7, 12.
+// touched history, merge timelines, fold runs, diff, write). Spec: auto-cdc.md sections 1, 4,
+// 7, 12.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,13 +12,17 @@
 
 namespace strandline::cdc {
 
-// Relations a program reads: SQL for a FROM clause.
+// Relations a program reads: SQL for a FROM clause. Target and state are read as they stand before
+// the batch: with the columns of PlanColumn::existing and ::existing_state.
 struct BatchRelations {
   std::string source;  // events as the source gives them
-  // Target and state rows with __strandline_file INTEGER and __strandline_row BIGINT; the target also
-  // with __strandline_row_id and __strandline_row_commit_version. Empty when there is no table yet.
+  // Target and state rows with __strandline_file INTEGER and __strandline_row BIGINT; the target
+  // also with __strandline_row_id and __strandline_row_commit_version. Empty when there is no table
+  // yet.
   std::string target;
   std::string state;
+  // The batch's planned time, for current_timestamp() in expressions; microseconds UTC.
+  std::optional<int64_t> now_us;
 };
 
 // Runs in order. kRun executes; kCheck gives (count BIGINT, example VARCHAR), count > 0 fails the
@@ -26,6 +33,7 @@ struct Step {
   std::string sql;
   std::string code;
   std::string message;
+  std::string only_if;  // query of one BIGINT: the step is left out when it gives 0; empty = always
 };
 
 struct Program {
@@ -42,7 +50,15 @@ struct Program {
   std::vector<std::string> cleanup;  // statements that drop the program's temporary tables
 };
 
-// DuckDB dialect. Errors: kUnsupported by name.
-Result<Program> make_duckdb_program(const Plan& plan, const BatchRelations& relations);
+struct ProgramOptions {
+  // Bits kept of the hash that finds equal neighbours before they are compared in full. Fewer bits
+  // only cost time; tests use 0 and 1 to prove that no hash decides.
+  int hash_bits = 64;
+};
+
+// DuckDB dialect. Temporary tables are the connection's own, so one connection runs one program at
+// a time. Errors: kUnsupported by name.
+Result<Program> make_duckdb_program(const Plan& plan, const BatchRelations& relations,
+                                    const ProgramOptions& options = {});
 
 }  // namespace strandline::cdc

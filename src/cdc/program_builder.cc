@@ -1,0 +1,321 @@
+#include "cdc/program_builder.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "sql/duckdb_printer.h"
+
+namespace strandline::cdc {
+
+ProgramBuilder::ProgramBuilder(const Plan& plan, const BatchRelations& relations,
+                               const ProgramOptions& options)
+    : plan_(plan), relations_(relations), options_(options) {
+  for (const Field& key : plan.keys) {
+    for (size_t i = 0; i < plan.columns.size(); ++i) {
+      if (same_name(plan.columns[i].name, key.name)) keys_.push_back(i);
+    }
+  }
+  for (size_t i = 0; i < plan.columns.size(); ++i) {
+    if (plan.columns[i].is_key) continue;
+    if (plan.columns[i].owned) {
+      values_.push_back(i);
+    } else {
+      user_columns_.push_back(i);
+    }
+  }
+  std::sort(values_.begin(), values_.end(), [&](size_t a, size_t b) {
+    return fold_name(plan.columns[a].name) < fold_name(plan.columns[b].name);
+  });
+}
+
+std::string ProgramBuilder::table(const char* name) {
+  return quote_name(std::string("__strandline_cdc_") + name);
+}
+
+std::string ProgramBuilder::column(size_t index) { return fmt::format("\"c{}\"", index); }
+
+std::string ProgramBuilder::keys(const std::string& alias) const {
+  const std::string prefix = alias.empty() ? "" : alias + ".";
+  std::vector<std::string> parts;
+  for (const size_t i : keys_) parts.push_back(prefix + column(i));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string ProgramBuilder::keys_equal(const std::string& a, const std::string& b) const {
+  std::vector<std::string> parts;
+  for (const size_t i : keys_) {
+    // Keys are never null; plain = keeps the join a hash join. Inside nested keys nulls are equal.
+    parts.push_back(fmt::format("{}.{} = {}.{}", a, column(i), b, column(i)));
+  }
+  return fmt::format("{}", fmt::join(parts, " AND "));
+}
+
+std::string ProgramBuilder::keys_text(const std::string& alias) const {
+  std::vector<std::string> parts;
+  for (const size_t i : keys_) {
+    parts.push_back(fmt::format("{} || coalesce(CAST({}.{} AS VARCHAR), 'NULL')",
+                                quote_literal(plan_.columns[i].name + " = "), alias, column(i)));
+  }
+  return fmt::format("concat_ws(', ', {})", fmt::join(parts, ", "));
+}
+
+std::string ProgramBuilder::key_names() const {
+  std::vector<std::string> names;
+  for (const Field& key : plan_.keys) names.push_back(key.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string ProgramBuilder::greatest_first(const std::string& alias) const {
+  std::vector<std::string> terms, spellings;
+  for (const size_t i : values_) {
+    const std::string value = alias + "." + column(i);
+    terms.push_back(order_value(value, plan_.columns[i].type) + " DESC NULLS LAST");
+    if (has_look_alikes(plan_.columns[i].type))
+      spellings.push_back(spelling(value) + " DESC NULLS LAST");
+  }
+  terms.insert(terms.end(), spellings.begin(), spellings.end());
+  if (terms.empty()) terms.emplace_back("1");
+  return fmt::format("{}", fmt::join(terms, ", "));
+}
+
+std::string ProgramBuilder::values_greater(const std::string& a, const std::string& b) const {
+  std::string text = "CASE", spellings;
+  for (const size_t i : values_) {
+    const DataType& type = plan_.columns[i].type;
+    const std::string x = a + "." + column(i);
+    const std::string y = b + "." + column(i);
+    text += fmt::format(" WHEN {} THEN {}", not_equal(x, y, type), greater(x, y, type));
+    if (has_look_alikes(type)) {
+      spellings += fmt::format(" WHEN {0} IS DISTINCT FROM {1} THEN coalesce({0} > {1}, false)",
+                               spelling(x), spelling(y));
+    }
+  }
+  if (values_.empty()) return "false";
+  return text + spellings + " ELSE false END";
+}
+
+std::string ProgramBuilder::values_equal(const std::string& a, const std::string& b) const {
+  std::vector<std::string> parts;
+  for (const size_t i : values_) {
+    parts.push_back(equal(a + "." + column(i), b + "." + column(i), plan_.columns[i].type));
+  }
+  if (parts.empty()) return "true";
+  return fmt::format("({})", fmt::join(parts, " AND "));
+}
+
+std::string ProgramBuilder::values_identical(const std::string& a, const std::string& b) const {
+  std::vector<std::string> parts{values_equal(a, b)};
+  for (const size_t i : values_) {
+    if (!has_look_alikes(plan_.columns[i].type)) continue;
+    parts.push_back(fmt::format("{} IS NOT DISTINCT FROM {}", spelling(a + "." + column(i)),
+                                spelling(b + "." + column(i))));
+  }
+  return fmt::format("({})", fmt::join(parts, " AND "));
+}
+
+Result<std::string> ProgramBuilder::read_events() const {
+  const std::string source = "\"__strandline_source\"";
+  sql::PrintOptions print;
+  print.now_us = relations_.now_us;
+
+  std::string text = "SELECT ";
+  for (size_t i = 0; i < plan_.columns.size(); ++i) {
+    const PlanColumn& target = plan_.columns[i];
+    if (!target.owned) continue;
+    std::string value = target.source ? cast_up(source + "." + quote_name(target.source->name),
+                                                target.source->type, target.type)
+                                      : typed_null(target.type);
+    if (target.is_key) value = normal_zero(value, target.type);
+    text += fmt::format("{} AS {}, ", value, column(i));
+  }
+  SL_ASSIGN(const std::string sequence, sql::print_duckdb(*plan_.sequence_by, print));
+  text += fmt::format(
+      "{} AS \"seq\", ",
+      normal_zero(fmt::format("CAST({} AS {})", sequence, sequence_type()), plan_.sequence_type));
+  std::string kind = "CASE";
+  if (plan_.truncate_when != nullptr) {
+    SL_ASSIGN(const std::string condition, sql::print_duckdb(*plan_.truncate_when, print));
+    kind += fmt::format(" WHEN ({}) THEN 2", condition);
+  }
+  if (plan_.delete_when != nullptr) {
+    SL_ASSIGN(const std::string condition, sql::print_duckdb(*plan_.delete_when, print));
+    kind += fmt::format(" WHEN ({}) THEN 0", condition);
+  }
+  kind = kind == "CASE" ? "1" : kind + " ELSE 1 END";
+  text +=
+      fmt::format("CAST({} AS TINYINT) AS \"kind\" FROM {} AS {}", kind, relations_.source, source);
+  return text;
+}
+
+std::string ProgramBuilder::read_target(const std::vector<size_t>& columns,
+                                        const std::string& more) const {
+  std::string text = "SELECT ";
+  const bool exists = !relations_.target.empty();
+  for (const size_t i : columns) {
+    const PlanColumn& target = plan_.columns[i];
+    std::string value = exists && target.existing
+                            ? cast_up("\"__strandline_target\"." + quote_name(target.name),
+                                      *target.existing, target.type)
+                            : typed_null(target.type);
+    if (target.is_key) value = normal_zero(value, target.type);
+    text += fmt::format("{} AS {}, ", value, column(i));
+  }
+  text += more;
+  if (!exists) {
+    return text +
+           "CAST(NULL AS INTEGER) AS \"row_file\", CAST(NULL AS BIGINT) AS \"row_pos\", CAST(NULL "
+           "AS BIGINT) AS "
+           "\"row_id\" WHERE false";
+  }
+  return text + fmt::format(
+                    "\"__strandline_target\".\"__strandline_file\" AS \"row_file\", "
+                    "\"__strandline_target\".\"__strandline_row\" AS \"row_pos\", "
+                    "\"__strandline_target\".\"__strandline_row_id\" AS \"row_id\" "
+                    "FROM {} AS \"__strandline_target\"",
+                    relations_.target);
+}
+
+std::string ProgramBuilder::read_state(bool with_values) const {
+  const bool exists = !relations_.state.empty();
+  const std::string state = "\"__strandline_state\"";
+  std::string text = "SELECT ";
+  std::vector<size_t> columns = keys_;
+  if (with_values) columns.insert(columns.end(), values_.begin(), values_.end());
+  for (const size_t i : columns) {
+    const PlanColumn& target = plan_.columns[i];
+    text += fmt::format(
+        "{} AS {}, ",
+        exists && target.existing_state
+            ? cast_up(state + "." + quote_name(target.name), *target.existing_state, target.type)
+            : typed_null(target.type),
+        column(i));
+  }
+  if (!exists) {
+    return text + fmt::format(
+                      "{} AS \"seq\", CAST(NULL AS TINYINT) AS \"kind\", CAST(NULL AS INTEGER) AS "
+                      "\"row_file\", "
+                      "CAST(NULL AS BIGINT) AS \"row_pos\" WHERE false",
+                      typed_null(plan_.sequence_type));
+  }
+  return text +
+         fmt::format(
+             "CAST({0}.{1} AS {2}) AS \"seq\", {0}.{3} AS \"kind\", {0}.\"__strandline_file\" AS "
+             "\"row_file\", {0}.\"__strandline_row\" AS \"row_pos\" FROM {4} AS {0}",
+             state, quote_name(kStateSequence), sequence_type(), quote_name(kStateKind),
+             relations_.state);
+}
+
+void ProgramBuilder::run(const char* stage, std::string sql, std::string only_if) {
+  program_.steps.push_back(
+      Step{Step::Kind::kRun, stage, std::move(sql), "", "", std::move(only_if)});
+}
+
+void ProgramBuilder::check(const char* stage, std::string sql, std::string code,
+                           std::string message) {
+  program_.steps.push_back(
+      Step{Step::Kind::kCheck, stage, std::move(sql), std::move(code), std::move(message), ""});
+}
+
+void ProgramBuilder::make_table(const char* stage, const char* name, const std::string& query,
+                                std::string only_if) {
+  run(stage, fmt::format("CREATE OR REPLACE TEMP TABLE {} AS {}", table(name), query),
+      std::move(only_if));
+  const std::string drop = fmt::format("DROP TABLE IF EXISTS {}", table(name));
+  if (std::find(program_.cleanup.begin(), program_.cleanup.end(), drop) == program_.cleanup.end()) {
+    program_.cleanup.push_back(drop);
+  }
+}
+
+void ProgramBuilder::fill_table(const char* stage, const char* name, const std::string& query,
+                                const std::string& only_if) {
+  make_table(stage, name, fmt::format("SELECT * FROM ({}) LIMIT 0", query));
+  run(stage, fmt::format("INSERT INTO {} {}", table(name), query), only_if);
+}
+
+void ProgramBuilder::validate_events(const std::string& events) {
+  const std::string who = fmt::format("flow {}: ", plan_.flow_name);
+  check("validate",
+        fmt::format("SELECT count(*), min({}) FROM {} AS \"e\" WHERE \"e\".\"seq\" IS NULL",
+                    keys_text("\"e\""), events),
+        "AUTOCDC_MICROBATCH_VALIDATION.NULL_SEQUENCE",
+        who +
+            "{count} events have no sequence (SEQUENCE BY is null), for example the one with "
+            "{example}; nothing was "
+            "written. Leave them out with WHERE in the source query, or declare CONSTRAINT ... "
+            "EXPECT (... IS NOT NULL) "
+            "ON VIOLATION DROP ROW on " +
+            plan_.target);
+  std::vector<std::string> nulls;
+  for (const size_t i : keys_) nulls.push_back(fmt::format("\"e\".{} IS NULL", column(i)));
+  check("validate",
+        fmt::format("SELECT count(*), min({} || ', sequence = ' || coalesce(CAST(\"e\".\"seq\" AS "
+                    "VARCHAR), 'NULL')) FROM {} "
+                    "AS \"e\" WHERE \"e\".\"kind\" <> 2 AND ({})",
+                    keys_text("\"e\""), events, fmt::join(nulls, " OR ")),
+        "AUTOCDC_MICROBATCH_VALIDATION.NULL_KEY",
+        who + "{count} events have a null in the key (" + key_names() +
+            "), for example the one with {example}; nothing was written. Leave them out with WHERE "
+            "in the source query, "
+            "or declare CONSTRAINT ... EXPECT (... IS NOT NULL) ON VIOLATION DROP ROW on " +
+            plan_.target);
+}
+
+void ProgramBuilder::check_not_null_columns() {
+  for (const PlanColumn& target : plan_.columns) {
+    if (target.nullable || target.is_key) continue;
+    std::vector<std::string> parts;
+    for (const Field& key : plan_.keys) {
+      parts.push_back(fmt::format("{} || CAST({} AS VARCHAR)", quote_literal(key.name + " = "),
+                                  quote_name(key.name)));
+    }
+    check("validate",
+          fmt::format("SELECT count(*), min(concat_ws(', ', {})) FROM ({}) WHERE {} IS NULL",
+                      fmt::join(parts, ", "), program_.target_new, quote_name(target.name)),
+          "DELTA_NOT_NULL_CONSTRAINT_VIOLATED",
+          "flow " + plan_.flow_name + ": column '" + target.name + "' of " + plan_.target +
+              " is NOT NULL and {count} new rows have a null there, for example the one with "
+              "{example}; nothing was written");
+  }
+}
+
+std::string ProgramBuilder::target_row(const std::string& alias, const std::string& user_alias,
+                                       const std::string& start, const std::string& end) const {
+  std::vector<std::string> parts;
+  size_t i = 0;
+  for (const Field& field : plan_.target_schema.fields) {
+    std::string value;
+    if (plan_.scd_type != ScdType::kType1 && same_name(field.name, kStartAt)) {
+      value = start;
+    } else if (plan_.scd_type != ScdType::kType1 && same_name(field.name, kEndAt)) {
+      value = end;
+    } else {
+      const PlanColumn& target = plan_.columns[i];
+      if (target.owned) {
+        value = alias + "." + column(i);
+      } else {
+        value = target_has(i) ? user_alias + "." + column(i) : typed_null(target.type);
+      }
+      ++i;
+    }
+    parts.push_back(value + " AS " + quote_name(field.name));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+Result<Program> make_duckdb_program(const Plan& plan, const BatchRelations& relations,
+                                    const ProgramOptions& options) {
+  switch (plan.scd_type) {
+    case ScdType::kType1:
+      return make_scd1_program(plan, relations, options);
+    case ScdType::kType2:
+      return make_scd2_program(plan, relations, options);
+    case ScdType::kBitemporal:
+      break;
+  }
+  return unsupported("UNSUPPORTED_FEATURE",
+                     "STORED AS BITEMPORAL of flow {} is not built yet: use STORED AS SCD TYPE 2",
+                     plan.flow_name);
+}
+
+}  // namespace strandline::cdc

@@ -1,0 +1,93 @@
+// What the programs of all storage types share: names, columns, reading source, target and state.
+// Private to this folder.
+//
+// Inside a program columns are called c0, c1, ... by their place in Plan::columns, so that no name
+// a user chose can meet DuckDB's own (rowid, filename, ...).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cdc/duckdb_text.h"
+#include "cdc/program.h"
+
+namespace strandline::cdc {
+
+class ProgramBuilder {
+ public:
+  ProgramBuilder(const Plan& plan, const BatchRelations& relations, const ProgramOptions& options);
+  virtual ~ProgramBuilder() = default;
+
+  virtual Result<Program> build() = 0;
+
+ protected:
+  // --- names ---
+  static std::string table(const char* name);             // a temporary table of this program
+  static std::string column(size_t index);                // "c0"
+  std::string keys(const std::string& alias = "") const;  // a."c0", a."c1"
+  std::string keys_equal(const std::string& a, const std::string& b) const;
+  std::string keys_text(const std::string& alias) const;  // "id = 5, region = x" for messages
+  std::string key_names() const;                          // id, region
+
+  // --- sequences ---
+  std::string order(const std::string& sequence) const {
+    return order_value(sequence, plan_.sequence_type);
+  }
+  std::string sequence_type() const { return duckdb_type(plan_.sequence_type); }
+
+  // --- values: columns some flow gives, keys left out, in the order of section 7 ---
+  const std::vector<size_t>& values() const { return values_; }
+  const std::vector<size_t>& user_columns() const { return user_columns_; }
+  // ORDER BY terms, greatest first; look-alikes last.
+  std::string greatest_first(const std::string& alias) const;
+  // a's values are greater than b's, look-alikes included.
+  std::string values_greater(const std::string& a, const std::string& b) const;
+  // Equal under section 6.
+  std::string values_equal(const std::string& a, const std::string& b) const;
+  // Equal and spelled the same: writing one over the other would change nothing.
+  std::string values_identical(const std::string& a, const std::string& b) const;
+
+  // --- relations ---
+  // Events: c<i> of every owned column (null where this flow does not select it), seq, kind (a
+  // StateKind).
+  Result<std::string> read_events() const;
+  // Target rows: the given columns as c<i>, then row_file, row_pos, row_id.
+  std::string read_target(const std::vector<size_t>& columns, const std::string& more = "") const;
+  // State rows: keys (and values if asked) as c<i>, seq, kind, row_file, row_pos.
+  std::string read_state(bool with_values) const;
+  bool target_has(size_t index) const {
+    return !relations_.target.empty() && plan_.columns[index].existing.has_value();
+  }
+
+  // --- steps ---
+  void run(const char* stage, std::string sql, std::string only_if = "");
+  void check(const char* stage, std::string sql, std::string code, std::string message);
+  // CREATE OR REPLACE TEMP TABLE name AS query, dropped at cleanup.
+  void make_table(const char* stage, const char* name, const std::string& query,
+                  std::string only_if = "");
+  // The same, but empty where only_if says so.
+  void fill_table(const char* stage, const char* name, const std::string& query,
+                  const std::string& only_if);
+  // Null sequences and null keys of the events table.
+  void validate_events(const std::string& events);
+  void check_not_null_columns();
+  // Columns of the target in its order under their own names; value(i) gives column i, start and
+  // end the interval columns.
+  std::string target_row(const std::string& alias, const std::string& user_alias,
+                         const std::string& start, const std::string& end) const;
+
+  const Plan& plan_;
+  const BatchRelations& relations_;
+  const ProgramOptions& options_;
+  std::vector<size_t> keys_;
+  std::vector<size_t> values_;
+  std::vector<size_t> user_columns_;
+  Program program_;
+};
+
+Result<Program> make_scd1_program(const Plan& plan, const BatchRelations& relations,
+                                  const ProgramOptions& options);
+Result<Program> make_scd2_program(const Plan& plan, const BatchRelations& relations,
+                                  const ProgramOptions& options);
+
+}  // namespace strandline::cdc

@@ -1,0 +1,81 @@
+#include "duck/program_runner.h"
+
+#include <charconv>
+
+#include "base/error.h"
+
+namespace strandline::duck {
+
+namespace {
+
+std::string fill_in(std::string text, const std::string& mark, const std::string& value) {
+  for (size_t at = text.find(mark); at != std::string::npos;
+       at = text.find(mark, at + value.size())) {
+    text.replace(at, mark.size(), value);
+  }
+  return text;
+}
+
+int64_t to_int(const Cell& cell) {
+  int64_t value = 0;
+  if (cell) std::from_chars(cell->data(), cell->data() + cell->size(), value);
+  return value;
+}
+
+Status run_check(Connection& connection, const cdc::Step& step) {
+  SL_ASSIGN(const Rows found, connection.query(step.sql));
+  if (found.rows.empty() || found.rows.front().size() < 2 || to_int(found.rows.front()[0]) == 0)
+    return {};
+  const std::vector<Cell>& row = found.rows.front();
+  std::string message = fill_in(step.message, "{count}", *row[0]);
+  message = fill_in(std::move(message), "{example}", row[1].value_or("NULL"));
+  return Error{ErrorKind::kInvalidData, step.code, std::move(message), {}};
+}
+
+}  // namespace
+
+Result<BatchMetrics> run_program(Connection& connection, const cdc::Program& program,
+                                 const std::function<void(const std::string& stage)>& on_stage) {
+  std::string stage;
+  for (const cdc::Step& step : program.steps) {
+    if (step.stage != stage) {
+      stage = step.stage;
+      if (on_stage) on_stage(stage);
+    }
+    if (!step.only_if.empty()) {
+      SL_ASSIGN(const int64_t wanted, connection.query_int(step.only_if));
+      if (wanted == 0) continue;
+    }
+    if (step.kind == cdc::Step::Kind::kCheck) {
+      SL_TRY(run_check(connection, step));
+    } else {
+      SL_TRY(connection.execute(step.sql));
+    }
+  }
+
+  SL_ASSIGN(const Rows found, connection.query(program.metrics));
+  if (found.rows.size() != 1 || found.rows.front().size() != 6) {
+    return internal_error("AUTOCDC_METRICS", "the batch's metrics are {} rows instead of one",
+                          found.rows.size());
+  }
+  const std::vector<Cell>& row = found.rows.front();
+  BatchMetrics metrics;
+  metrics.num_upserted_rows = to_int(row[0]);
+  metrics.num_deleted_rows = to_int(row[1]);
+  metrics.num_input_rows = to_int(row[2]);
+  metrics.num_late_rows = to_int(row[3]);
+  metrics.num_sequence_conflicts = to_int(row[4]);
+  metrics.conflict_example = row[5].value_or("");
+  return metrics;
+}
+
+Status clean_up(Connection& connection, const cdc::Program& program) {
+  Status first;
+  for (const std::string& statement : program.cleanup) {
+    const Result<int64_t> done = connection.execute(statement);
+    if (!done.ok() && first.ok()) first = done.error();
+  }
+  return first;
+}
+
+}  // namespace strandline::duck
