@@ -1,5 +1,6 @@
 #include "duck/file_sets.h"
 
+#include <algorithm>
 #include <mutex>
 #include <utility>
 
@@ -22,25 +23,31 @@ class FileArguments {
         rows_(duckdb_data_chunk_get_column_count(input) > 2 ? column<int64_t>(input, 2) : nullptr) {
   }
 
-  // Calls visit(i, file, row) for each row of the chunk; stops with an error when a set is gone.
+  // Calls visit(file, begin, end) for each run of rows of one file; stops with an error when the
+  // set is gone. A chunk is mostly one run: readers go through a file chunk by chunk.
   template <typename Visit>
-  void for_each(const Visit& visit) const {
+  void for_each_run(const Visit& visit) const {
     const auto& registry =
         *static_cast<std::shared_ptr<FileSets>*>(duckdb_scalar_function_get_extra_info(info_));
     std::shared_ptr<const FileSet> set;
     int64_t set_number = 0;
-    for (idx_t i = 0; i < count_; ++i) {
-      if (sets_[i] != set_number) {
-        set_number = sets_[i];
+    for (idx_t begin = 0; begin < count_;) {
+      idx_t end = begin + 1;
+      while (end < count_ && files_[end] == files_[begin] && sets_[end] == sets_[begin]) ++end;
+      if (sets_[begin] != set_number) {
+        set_number = sets_[begin];
         set = registry->find(set_number);
       }
-      if (set == nullptr || files_[i] >= set->size()) {
+      if (set == nullptr || files_[begin] >= set->size()) {
         duckdb_scalar_function_set_error(info_, "a query outlived the table scan it reads from");
         return;
       }
-      visit(i, (*set)[files_[i]], rows_ == nullptr ? 0 : rows_[i]);
+      visit((*set)[files_[begin]], begin, end);
+      begin = end;
     }
   }
+
+  const int64_t* rows() const { return rows_; }
 
  private:
   template <typename T>
@@ -58,36 +65,35 @@ class FileArguments {
 
 void live(duckdb_function_info info, duckdb_data_chunk input, duckdb_vector output) {
   auto* result = static_cast<bool*>(duckdb_vector_get_data(output));
-  FileArguments(info, input).for_each([&](idx_t i, const ScanFile& file, int64_t row) {
-    result[i] = file.deleted == nullptr || !file.deleted->contains(static_cast<uint64_t>(row));
+  const FileArguments arguments(info, input);
+  const int64_t* rows = arguments.rows();
+  arguments.for_each_run([&](const ScanFile& file, idx_t begin, idx_t end) {
+    const DeletedRows* deleted = file.deleted.get();
+    if (deleted == nullptr) {
+      std::fill(result + begin, result + end, true);
+      return;
+    }
+    for (idx_t i = begin; i < end; ++i) {
+      result[i] = !deleted->contains(static_cast<uint64_t>(rows[i]));
+    }
   });
 }
 
-void file(duckdb_function_info info, duckdb_data_chunk input, duckdb_vector output) {
-  auto* result = static_cast<int32_t*>(duckdb_vector_get_data(output));
-  FileArguments(info, input).for_each([&](idx_t i, const ScanFile& scanned, int64_t) {
-    result[i] = scanned.snapshot_index;
-  });
-}
-
-void group(duckdb_function_info info, duckdb_data_chunk input, duckdb_vector output) {
-  auto* result = static_cast<int64_t*>(duckdb_vector_get_data(output));
-  FileArguments(info, input).for_each([&](idx_t i, const ScanFile& scanned, int64_t) {
-    result[i] = scanned.group;
+// A function whose value depends on the file alone.
+template <typename T, auto value_of>
+void by_file(duckdb_function_info info, duckdb_data_chunk input, duckdb_vector output) {
+  auto* result = static_cast<T*>(duckdb_vector_get_data(output));
+  FileArguments(info, input).for_each_run([&](const ScanFile& file, idx_t begin, idx_t end) {
+    std::fill(result + begin, result + end, file.*value_of);
   });
 }
 
 void row_id(duckdb_function_info info, duckdb_data_chunk input, duckdb_vector output) {
   auto* result = static_cast<int64_t*>(duckdb_vector_get_data(output));
-  FileArguments(info, input).for_each([&](idx_t i, const ScanFile& scanned, int64_t row) {
-    result[i] = scanned.base_row_id + row;
-  });
-}
-
-void row_version(duckdb_function_info info, duckdb_data_chunk input, duckdb_vector output) {
-  auto* result = static_cast<int64_t*>(duckdb_vector_get_data(output));
-  FileArguments(info, input).for_each([&](idx_t i, const ScanFile& scanned, int64_t) {
-    result[i] = scanned.row_commit_version;
+  const FileArguments arguments(info, input);
+  const int64_t* rows = arguments.rows();
+  arguments.for_each_run([&](const ScanFile& file, idx_t begin, idx_t end) {
+    for (idx_t i = begin; i < end; ++i) result[i] = file.base_row_id + rows[i];
   });
 }
 
@@ -115,6 +121,18 @@ Status register_function(duckdb_connection connection, const std::shared_ptr<Fil
 
 }  // namespace
 
+DeletedRows::DeletedRows(const delta::RowSet& rows) {
+  // No file is so large; positions beyond would only cost memory.
+  constexpr uint64_t kMaxRow = uint64_t{1} << 40;
+  rows.for_each([this](uint64_t row) {
+    if (row >= kMaxRow) return;
+    const uint64_t block = row / kBlockRows;
+    if (block >= blocks_.size()) blocks_.resize(block + 1);
+    if (blocks_[block] == nullptr) blocks_[block] = std::make_unique<Block>();
+    (*blocks_[block])[row % kBlockRows / 64] |= uint64_t{1} << (row % 64);
+  });
+}
+
 int64_t FileSets::add(FileSet files) {
   auto shared = std::make_shared<const FileSet>(std::move(files));
   const std::unique_lock lock(mutex_);
@@ -136,11 +154,13 @@ std::shared_ptr<const FileSet> FileSets::find(int64_t set) const {
 Status register_file_functions(duckdb_connection connection,
                                const std::shared_ptr<FileSets>& sets) {
   SL_TRY(register_function(connection, sets, "sl_live", true, DUCKDB_TYPE_BOOLEAN, live));
-  SL_TRY(register_function(connection, sets, "sl_file", false, DUCKDB_TYPE_INTEGER, file));
-  SL_TRY(register_function(connection, sets, "sl_group", false, DUCKDB_TYPE_BIGINT, group));
+  SL_TRY(register_function(connection, sets, "sl_file", false, DUCKDB_TYPE_INTEGER,
+                           by_file<int32_t, &ScanFile::snapshot_index>));
+  SL_TRY(register_function(connection, sets, "sl_group", false, DUCKDB_TYPE_BIGINT,
+                           by_file<int64_t, &ScanFile::group>));
   SL_TRY(register_function(connection, sets, "sl_row_id", true, DUCKDB_TYPE_BIGINT, row_id));
   return register_function(connection, sets, "sl_row_version", false, DUCKDB_TYPE_BIGINT,
-                           row_version);
+                           by_file<int64_t, &ScanFile::row_commit_version>);
 }
 
 }  // namespace strandline::duck

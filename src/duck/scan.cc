@@ -93,7 +93,7 @@ class ScanBuilder {
   std::vector<const Field*> columns_;            // selected, in output order
   std::vector<const Field*> partition_columns_;  // selected ones among them
   std::vector<SelectedFile> files_;
-  std::map<size_t, std::shared_ptr<const delta::RowSet>> deletions_;  // by position in files_
+  std::map<size_t, std::shared_ptr<const DeletedRows>> deletions_;  // by position in files_
   std::vector<int64_t> groups_;           // by position in files_, for lookups
   std::string parquet_schema_;            // the map's entries
   std::vector<std::string> expressions_;  // of columns_; empty for partition columns
@@ -169,7 +169,7 @@ Status ScanBuilder::load_deletions() {
   if (positions.empty()) return {};
   SL_ASSIGN(auto vectors, table_.load_deletion_vectors(deleted));
   for (auto& [index, rows] : vectors) {
-    deletions_[positions[index]] = std::make_shared<const delta::RowSet>(std::move(rows));
+    deletions_[positions[index]] = std::make_shared<const DeletedRows>(rows);
   }
   return {};
 }
