@@ -1,27 +1,15 @@
 // DuckDB dialect of queries and expressions; the only maker of DuckDB text from user SQL.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "sql/ast.h"
+#include "sql/query.h"
 
 namespace strandline::sql {
-
-// A table reference in a query, as the user wrote it.
-struct TableUse {
-  TableName name;                   // empty parts for table functions
-  bool stream = false;              // STREAM(name), STREAM name
-  Options stream_options;           // WITH (readChangeFeed=true, ...)
-  std::optional<std::string> version_as_of;    // literal text
-  std::optional<std::string> timestamp_as_of;
-  std::string function;             // lower case: read_files, table_changes, ...; "" for a name
-  std::vector<ExprPtr> arguments;   // positional
-  std::vector<std::pair<std::string, ExprPtr>> named_arguments;  // format => 'json'
-  SourcePlace place;
-};
 
 // Gives the DuckDB relation (parenthesised SELECT or quoted name) that stands for a table use.
 using Resolve = std::function<Result<std::string>(const TableUse&)>;

@@ -1,12 +1,12 @@
 // Parser of the SQL surface (spec: sql.md). Never stops at the first mistake.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sql/ast.h"
+#include "sql/lexer.h"
 
 namespace strandline::sql {
 
@@ -18,10 +18,8 @@ struct Script {
   std::vector<std::string> doubtful_names;
 };
 
-// ${key} -> value; nullopt is an error at the place of use.
-using Substitution = std::function<std::optional<std::string>(const std::string& key)>;
-
-// Whole file: statements separated by ';'. file is only for messages.
+// Whole file: statements separated by ';'. file is only for messages. ${key} in the text is replaced
+// by what substitution gives (nothing there: an error at that place).
 Script parse_script(std::string_view text, const std::string& file, const Substitution& substitution = {});
 Result<QueryPtr> parse_query(std::string_view text, const std::string& file);
 Result<ExprPtr> parse_expression(std::string_view text, const std::string& file);
