@@ -74,7 +74,7 @@ struct AutoCdcClauses {
   QueryPtr source;                 // FROM: stream(name), STREAM name WITH (...), STREAM read_files(...), (query)
   bool from_snapshot = false;      // FROM SNAPSHOT (query) [WITH VERSION (query)]
   QueryPtr snapshot_version;
-  std::vector<Name> keys;          // multi-part names come with dots in text and are cdc's error
+  std::vector<Name> keys;          // plain column names; several parts are the parser's error
   SourcePlace keys_place;
   bool has_keys = false;
   ExprPtr sequence_by;
@@ -111,7 +111,7 @@ struct CreateStreamingTable {
   QueryPtr query;                              // AS query
   std::optional<AutoCdcClauses> auto_cdc;      // FLOW AUTO CDC ...
 };
-struct CreateMaterializedView { bool or_refresh = false; TableName name; TableOptions options; QueryPtr query; };
+struct CreateMaterializedView { bool or_refresh = false, is_private = false, if_not_exists = false; TableName name; TableOptions options; QueryPtr query; };
 struct CreateView { bool or_replace = false, temporary = false, if_not_exists = false; TableName name;
                     std::vector<Name> columns; std::optional<std::string> comment; Options properties;
                     std::vector<Expectation> expectations; QueryPtr query; };
@@ -136,7 +136,7 @@ struct Truncate { TableName table; };
 struct Describe { enum class What { kColumns, kExtended, kDetail, kHistory } what = What::kColumns; TableName table; };
 struct Show { enum class What { kTables, kSchemas, kCatalogs, kTableProperties, kCreateTable, kColumns } what = What::kTables;
               std::optional<TableName> name; std::optional<std::string> key; };
-struct Use { TableName name; };
+struct Use { bool catalog = false; TableName name; };  // USE [SCHEMA] a.b; USE CATALOG a
 // A statement of sql.md that later work executes (MERGE, ALTER TABLE, OPTIMIZE, VACUUM, RESTORE, REFRESH ...):
 // recognised and refused by this name; its text is skipped to the next semicolon.
 struct NotYet { std::string construct; };

@@ -5,7 +5,9 @@
 namespace strandline::sql {
 
 ExprPtr column(const std::string& name) { return make_expr(ColumnRef{{name}}); }
-ExprPtr string_literal(const std::string& text) { return make_expr(Literal{TypeId::kString, text}); }
+ExprPtr string_literal(const std::string& text) {
+  return make_expr(Literal{TypeId::kString, text});
+}
 ExprPtr integer_literal(int64_t value) {
   const bool narrow = value >= INT32_MIN && value <= INT32_MAX;
   return make_expr(Literal{narrow ? TypeId::kInteger : TypeId::kLong, std::to_string(value)});
@@ -61,11 +63,14 @@ const TableUse* plain_table(const Query& query) {
     return nullptr;
   }
   if (select->distinct || select->where || select->having || select->qualify ||
-      !select->group_by.empty() || select->group_by_all || select->items.size() != 1 || !select->from) {
+      !select->group_by.empty() || select->group_by_all || select->items.size() != 1 ||
+      !select->from) {
     return nullptr;
   }
   const auto* star = select->items[0].expr->as<Star>();
-  if (star == nullptr || !star->except.empty() || !star->replaced.empty() || !star->qualifier.empty()) return nullptr;
+  if (star == nullptr || !star->except.empty() || !star->replaced.empty() ||
+      !star->qualifier.empty())
+    return nullptr;
   if (!select->from->column_aliases.empty()) return nullptr;
   return select->from->as<TableUse>();
 }

@@ -55,12 +55,28 @@ struct Unary {
 };
 
 enum class BinaryOp {
-  kOr, kAnd,
-  kEqual, kNullSafeEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual,
-  kBitOr, kBitXor, kBitAnd,
-  kShiftLeft, kShiftRight, kShiftRightUnsigned,
-  kAdd, kSubtract, kConcat,
-  kMultiply, kDivide, kIntegerDivide, kModulo,
+  kOr,
+  kAnd,
+  kEqual,
+  kNullSafeEqual,
+  kNotEqual,
+  kLess,
+  kLessEqual,
+  kGreater,
+  kGreaterEqual,
+  kBitOr,
+  kBitXor,
+  kBitAnd,
+  kShiftLeft,
+  kShiftRight,
+  kShiftRightUnsigned,
+  kAdd,
+  kSubtract,
+  kConcat,
+  kMultiply,
+  kDivide,
+  kIntegerDivide,
+  kModulo,
 };
 struct Binary {
   BinaryOp op;
@@ -124,11 +140,18 @@ struct Cast {
 struct OrderItem {
   ExprPtr expr;
   bool descending = false;
-  std::optional<bool> nulls_first;  // absent: Spark's default, first when ascending, last when descending
+  std::optional<bool>
+      nulls_first;  // absent: Spark's default, first when ascending, last when descending
 };
 
 enum class FrameUnit { kRows, kRange };
-enum class FrameBoundKind { kUnboundedPreceding, kPreceding, kCurrentRow, kFollowing, kUnboundedFollowing };
+enum class FrameBoundKind {
+  kUnboundedPreceding,
+  kPreceding,
+  kCurrentRow,
+  kFollowing,
+  kUnboundedFollowing
+};
 struct FrameBound {
   FrameBoundKind kind = FrameBoundKind::kCurrentRow;
   ExprPtr offset;
@@ -151,11 +174,11 @@ struct Call {
   Name name;  // lower case, as the function table spells it
   bool distinct = false;
   std::vector<ExprPtr> args;
-  std::vector<std::string> arg_names;          // names given by AS inside struct(...), else empty strings
+  std::vector<std::string> arg_names;  // names given by AS inside struct(...), else empty strings
   std::vector<std::pair<Name, ExprPtr>> named_args;  // key => value
   std::vector<OrderItem> within_group;
-  ExprPtr filter;                              // FILTER (WHERE ...)
-  std::optional<bool> ignore_nulls;            // IGNORE NULLS / RESPECT NULLS
+  ExprPtr filter;                    // FILTER (WHERE ...)
+  std::optional<bool> ignore_nulls;  // IGNORE NULLS / RESPECT NULLS
   std::optional<WindowSpec> over;
 };
 
@@ -192,7 +215,8 @@ template <typename Node>
 ExprPtr make_expr(Node node, SourcePlace place = {}) {
   Expr expr{std::move(node), std::move(place), 1};
   int below = 0;
-  for_each_child(expr, [&](const ExprPtr& child) { below = child->height > below ? child->height : below; });
+  for_each_child(
+      expr, [&](const ExprPtr& child) { below = child->height > below ? child->height : below; });
   expr.height = below + 1;
   return std::make_shared<const Expr>(std::move(expr));
 }

@@ -4,8 +4,10 @@
 #include <array>
 #include <cctype>
 #include <cstdint>
+#include <map>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "sql/names.h"
 
 namespace strandline::sql {
@@ -28,12 +30,13 @@ bool is_word_start(char c) {
 }
 bool is_word_char(char c) { return is_word_start(c) || is_digit(c); }
 
-// Bytes of the white space at `at`, Unicode's included (texts copied from web pages hold them); 0 for none.
+// Bytes of the white space at `at`, Unicode's included (texts copied from web pages hold them); 0
+// for none.
 size_t space_length(std::string_view text, size_t at) {
   if (is_space(text[at])) return 1;
   if (static_cast<unsigned char>(text[at]) < 0x80) return 0;
   static constexpr std::array<std::string_view, 8> kSpaces = {
-      "\xC2\xA0",      // no-break space
+      "\xC2\xA0",  // no-break space
       "\xE1\x9A\x80", "\xE2\x80\xA8", "\xE2\x80\xA9", "\xE2\x80\xAF", "\xE2\x81\x9F",
       "\xE3\x80\x80",  // ideographic space
       "\xEF\xBB\xBF",  // byte order mark
@@ -49,24 +52,6 @@ size_t space_length(std::string_view text, size_t at) {
   return 0;
 }
 
-void append_utf8(uint32_t code, std::string& out) {
-  if (code < 0x80) {
-    out += static_cast<char>(code);
-  } else if (code < 0x800) {
-    out += static_cast<char>(0xC0 | (code >> 6));
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  } else if (code < 0x10000) {
-    out += static_cast<char>(0xE0 | (code >> 12));
-    out += static_cast<char>(0x80 | ((code >> 6) & 0x3F));
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  } else {
-    out += static_cast<char>(0xF0 | (code >> 18));
-    out += static_cast<char>(0x80 | ((code >> 12) & 0x3F));
-    out += static_cast<char>(0x80 | ((code >> 6) & 0x3F));
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  }
-}
-
 // Where each stretch of the substituted text came from.
 class PlaceMap {
  public:
@@ -74,7 +59,9 @@ class PlaceMap {
       : original_(original), file_(std::move(file)) {}
 
   // Bytes from `to` on come from `from`; inside a substituted value every byte stands at its ${.
-  void add(size_t to, size_t from, bool inside_value) { pieces_.push_back({to, from, inside_value}); }
+  void add(size_t to, size_t from, bool inside_value) {
+    pieces_.push_back({to, from, inside_value});
+  }
 
   // Offsets must not go down between calls.
   SourcePlace place_of(size_t offset) {
@@ -178,10 +165,48 @@ class Lexer {
     errors_.push_back(std::move(error));
   }
 
+  // The statement that has just ended, if it is SET key = value.
+  void remember_set(std::string_view statement) {
+    size_t at = 0;
+    bool closed = true;
+    while (at < statement.size()) {
+      if (const size_t space = space_length(statement, at); space > 0) {
+        at += space;
+      } else if (const size_t comment = comment_length(statement, at, &closed); comment > 0) {
+        at += comment;
+      } else {
+        break;
+      }
+    }
+    if (upper_ascii(std::string(statement.substr(at, 3))) != "SET" || at + 3 >= statement.size() ||
+        !is_space(statement[at + 3])) {
+      return;
+    }
+    const size_t equals = statement.find('=', at);
+    if (equals == std::string_view::npos) return;
+    set_values_[trimmed(statement.substr(at + 3, equals - at - 3))] =
+        trimmed(statement.substr(equals + 1));
+  }
+
+  static std::string trimmed(std::string_view text) {
+    while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+    while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+    if (text.size() > 1 && text.front() == '`' && text.back() == '`')
+      text = text.substr(1, text.size() - 2);
+    return std::string(text);
+  }
+
+  // SET statements of the text come before the configuration.
+  std::optional<std::string> value_of(const std::string& key, const Substitution& lookup) const {
+    if (const auto found = set_values_.find(key); found != set_values_.end()) return found->second;
+    return lookup ? lookup(key) : std::nullopt;
+  }
+
   void substitute(std::string_view original, const std::string& file, const Substitution& lookup) {
     map_.add(0, 0, false);
     size_t at = 0;
     char quote = 0;
+    size_t statement_begin = 0;
     while (at < original.size()) {
       const char c = original[at];
       bool closed = true;
@@ -196,12 +221,12 @@ class Lexer {
         const size_t line_end = original.find('\n', at);
         if (close != std::string_view::npos && close < line_end) {
           const std::string key(original.substr(at + 2, close - at - 2));
-          std::optional<std::string> value = lookup ? lookup(key) : std::nullopt;
+          std::optional<std::string> value = value_of(key, lookup);
           if (!value) {
-            Error error = invalid_argument(
-                "UNKNOWN_CONFIGURATION_KEY",
-                "${{{}}} has no value: set '{}' in the pipeline's configuration or with SET {} = ...",
-                key, key, key);
+            Error error = invalid_argument("UNKNOWN_CONFIGURATION_KEY",
+                                           "${{{}}} has no value: set '{}' in the pipeline's "
+                                           "configuration or with SET {} = ...",
+                                           key, key, key);
             PlaceMap map(original, file);
             error.place = map.place_of(at);
             errors_.push_back(std::move(error));
@@ -223,6 +248,9 @@ class Lexer {
         continue;
       } else if (c == quote) {
         quote = 0;
+      } else if (quote == 0 && c == ';') {
+        remember_set(std::string_view(text_).substr(statement_begin));
+        statement_begin = text_.size() + 1;
       }
       text_ += c;
       ++at;
@@ -325,13 +353,15 @@ class Lexer {
     std::string digits;
     while (at_ < text_.size() && text_[at_] != quote) digits += text_[at_++];
     if (at_ >= text_.size()) {
-      fail(begin, fmt::format("the literal that starts with X{} is not closed: add {}", quote, quote));
+      fail(begin,
+           fmt::format("the literal that starts with X{} is not closed: add {}", quote, quote));
     } else {
       ++at_;
     }
     if (digits.size() % 2 == 1) digits.insert(digits.begin(), '0');
-    const bool hex = std::all_of(digits.begin(), digits.end(),
-                                 [](char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; });
+    const bool hex = std::all_of(digits.begin(), digits.end(), [](char c) {
+      return std::isxdigit(static_cast<unsigned char>(c)) != 0;
+    });
     if (!hex) fail(begin, "X'...' takes hexadecimal digits only");
     push(TokenKind::kBinary, begin, hex ? upper_ascii(digits) : "");
   }
@@ -361,7 +391,9 @@ class Lexer {
       value += c;
       ++at_;
     }
-    if (!closed) fail(begin, fmt::format("the string that starts with {} is not closed: add {}", quote, quote));
+    if (!closed)
+      fail(begin,
+           fmt::format("the string that starts with {} is not closed: add {}", quote, quote));
     push(TokenKind::kString, begin, std::move(value));
   }
 
@@ -391,27 +423,46 @@ class Lexer {
         used = 11;
       }
       if (code >= 0xD800 && code <= 0xDFFF) return false;
-      append_utf8(code, value);
+      append_utf8(&value, static_cast<char32_t>(code));
       at_ += used;
       return true;
     };
     if (c == 'u' && code_point(4)) return;
     if (c == 'U' && code_point(8)) return;
-    if (c >= '0' && c <= '1' && peek(1) >= '0' && peek(1) <= '7' && peek(2) >= '0' && peek(2) <= '7') {
-      append_utf8(static_cast<uint32_t>((c - '0') * 64 + (peek(1) - '0') * 8 + (peek(2) - '0')), value);
+    if (c >= '0' && c <= '1' && peek(1) >= '0' && peek(1) <= '7' && peek(2) >= '0' &&
+        peek(2) <= '7') {
+      append_utf8(&value,
+                  static_cast<char32_t>((c - '0') * 64 + (peek(1) - '0') * 8 + (peek(2) - '0')));
       at_ += 3;
       return;
     }
     switch (c) {
-      case '0': value += '\0'; break;
-      case 'b': value += '\b'; break;
-      case 'n': value += '\n'; break;
-      case 'r': value += '\r'; break;
-      case 't': value += '\t'; break;
-      case 'Z': value += '\x1A'; break;
-      case '%': value += "\\%"; break;  // kept for LIKE
-      case '_': value += "\\_"; break;
-      default: value += c;
+      case '0':
+        value += '\0';
+        break;
+      case 'b':
+        value += '\b';
+        break;
+      case 'n':
+        value += '\n';
+        break;
+      case 'r':
+        value += '\r';
+        break;
+      case 't':
+        value += '\t';
+        break;
+      case 'Z':
+        value += '\x1A';
+        break;
+      case '%':
+        value += "\\%";
+        break;  // kept for LIKE
+      case '_':
+        value += "\\_";
+        break;
+      default:
+        value += c;
     }
     ++at_;
   }
@@ -431,16 +482,18 @@ class Lexer {
     ++at_;
     static constexpr std::string_view kSingles = "()[],.;:*+-/%&|^~=<>!?@{}";
     if (kSingles.find(text_[begin]) == std::string_view::npos) {
-      fail(begin, fmt::format("unexpected character '{}'",
-                              std::isprint(static_cast<unsigned char>(text_[begin])) != 0
-                                  ? std::string(1, text_[begin])
-                                  : fmt::format("\\x{:02X}", static_cast<unsigned char>(text_[begin]))));
+      fail(begin,
+           fmt::format("unexpected character '{}'",
+                       std::isprint(static_cast<unsigned char>(text_[begin])) != 0
+                           ? std::string(1, text_[begin])
+                           : fmt::format("\\x{:02X}", static_cast<unsigned char>(text_[begin]))));
       return;
     }
     push(TokenKind::kSymbol, begin, std::string(1, text_[begin]));
   }
 
   PlaceMap map_;
+  std::map<std::string, std::string> set_values_;
   std::string text_;
   size_t at_ = 0;
   std::vector<Token> tokens_;

@@ -1,14 +1,14 @@
 // Tokens of Spark SQL text with their places (sql.md, lexical rules).
 #pragma once
 
+#include <strandline/result.h>
+
 #include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <strandline/result.h>
 
 namespace strandline::sql {
 

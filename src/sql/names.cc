@@ -1,9 +1,9 @@
 #include "sql/names.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
-
-#include <fmt/format.h>
 
 #include "sql/ast.h"
 
@@ -12,19 +12,40 @@ namespace strandline::sql {
 namespace {
 
 constexpr std::array<std::string_view, 58> kClauseWords = {
-    "SELECT",  "FROM",   "WHERE",   "GROUP",     "HAVING",     "QUALIFY", "WINDOW",  "ORDER", "LIMIT",   "OFFSET",
-    "UNION",   "EXCEPT", "MINUS",   "INTERSECT", "JOIN",       "INNER",   "CROSS",   "LEFT",  "RIGHT",   "FULL",
-    "NATURAL", "SEMI",   "ANTI",    "LATERAL",   "ON",         "USING",   "AND",     "OR",    "NOT",     "AS",
-    "IN",      "IS",     "BETWEEN", "LIKE",      "ILIKE",      "RLIKE",   "REGEXP",  "CASE",  "WHEN",    "THEN",
-    "ELSE",    "END",    "BY",      "INTO",      "DISTRIBUTE", "SORT",    "CLUSTER", "PIVOT", "UNPIVOT", "TABLESAMPLE",
-    "DIV",     "SET",    "VALUES",  "ESCAPE",    "FETCH",      "WITH",    "FILTER",  "OVER",
+    "SELECT",  "FROM",        "WHERE", "GROUP",  "HAVING",     "QUALIFY",   "WINDOW",  "ORDER",
+    "LIMIT",   "OFFSET",      "UNION", "EXCEPT", "MINUS",      "INTERSECT", "JOIN",    "INNER",
+    "CROSS",   "LEFT",        "RIGHT", "FULL",   "NATURAL",    "SEMI",      "ANTI",    "LATERAL",
+    "ON",      "USING",       "AND",   "OR",     "NOT",        "AS",        "IN",      "IS",
+    "BETWEEN", "LIKE",        "ILIKE", "RLIKE",  "REGEXP",     "CASE",      "WHEN",    "THEN",
+    "ELSE",    "END",         "BY",    "INTO",   "DISTRIBUTE", "SORT",      "CLUSTER", "PIVOT",
+    "UNPIVOT", "TABLESAMPLE", "DIV",   "SET",    "VALUES",     "ESCAPE",    "FETCH",   "WITH",
+    "FILTER",  "OVER",
 };
 
 // Plain words that mean something of their own in some place.
 constexpr std::array<std::string_view, 22> kSpecialWords = {
-    "NULL",     "TRUE",          "FALSE",     "EXISTS",           "INTERVAL",     "DISTINCT",       "ALL",       "STREAM",
-    "TABLE",    "CURRENT_DATE",  "CURRENT_TIMESTAMP", "CURRENT_TIME", "CURRENT_USER", "LOCALTIMESTAMP", "DATE", "TIMESTAMP",
-    "KEYS",     "TIMESTAMP_NTZ", "STRUCT",    "CAST",             "TRY_CAST",     "DELTA",
+    "NULL",
+    "TRUE",
+    "FALSE",
+    "EXISTS",
+    "INTERVAL",
+    "DISTINCT",
+    "ALL",
+    "STREAM",
+    "TABLE",
+    "CURRENT_DATE",
+    "CURRENT_TIMESTAMP",
+    "CURRENT_TIME",
+    "CURRENT_USER",
+    "LOCALTIMESTAMP",
+    "DATE",
+    "TIMESTAMP",
+    "KEYS",
+    "TIMESTAMP_NTZ",
+    "STRUCT",
+    "CAST",
+    "TRY_CAST",
+    "DELTA",
 };
 
 bool is_plain(const std::string& name) {
@@ -34,7 +55,8 @@ bool is_plain(const std::string& name) {
   });
   if (!word) return false;
   const std::string upper = upper_ascii(name);
-  return !is_clause_word(upper) && std::find(kSpecialWords.begin(), kSpecialWords.end(), upper) == kSpecialWords.end();
+  return !is_clause_word(upper) &&
+         std::find(kSpecialWords.begin(), kSpecialWords.end(), upper) == kSpecialWords.end();
 }
 
 std::string quoted(const std::string& text, char quote) {
@@ -66,7 +88,9 @@ bool is_clause_word(std::string_view upper) {
   return std::find(kClauseWords.begin(), kClauseWords.end(), upper) != kClauseWords.end();
 }
 
-std::string spark_name(const std::string& name) { return is_plain(name) ? name : quoted(name, '`'); }
+std::string spark_name(const std::string& name) {
+  return is_plain(name) ? name : quoted(name, '`');
+}
 
 std::string spark_names(const std::vector<std::string>& parts) {
   std::string result;
@@ -83,7 +107,8 @@ std::string spark_string(const std::string& text) {
     const char c = text[i];
     if (c == '\'' || c == '\\') {
       // A backslash before % or _ is read back as it stands.
-      const bool like = c == '\\' && i + 1 < text.size() && (text[i + 1] == '%' || text[i + 1] == '_');
+      const bool like =
+          c == '\\' && i + 1 < text.size() && (text[i + 1] == '%' || text[i + 1] == '_');
       if (!like) result += '\\';
       result += c;
     } else if (c == '\n') {

@@ -17,10 +17,10 @@ struct BinaryLevel {
 };
 constexpr int kLevels = 6;
 constexpr std::array kBinaryLevels = {
-    BinaryLevel{"|", BinaryOp::kBitOr, 0},       BinaryLevel{"^", BinaryOp::kBitXor, 1},
-    BinaryLevel{"&", BinaryOp::kBitAnd, 2},      BinaryLevel{"+", BinaryOp::kAdd, 4},
-    BinaryLevel{"-", BinaryOp::kSubtract, 4},    BinaryLevel{"||", BinaryOp::kConcat, 4},
-    BinaryLevel{"*", BinaryOp::kMultiply, 5},    BinaryLevel{"/", BinaryOp::kDivide, 5},
+    BinaryLevel{"|", BinaryOp::kBitOr, 0},    BinaryLevel{"^", BinaryOp::kBitXor, 1},
+    BinaryLevel{"&", BinaryOp::kBitAnd, 2},   BinaryLevel{"+", BinaryOp::kAdd, 4},
+    BinaryLevel{"-", BinaryOp::kSubtract, 4}, BinaryLevel{"||", BinaryOp::kConcat, 4},
+    BinaryLevel{"*", BinaryOp::kMultiply, 5}, BinaryLevel{"/", BinaryOp::kDivide, 5},
     BinaryLevel{"%", BinaryOp::kModulo, 5},
 };
 
@@ -29,10 +29,10 @@ struct Comparison {
   BinaryOp op;
 };
 constexpr std::array kComparisons = {
-    Comparison{"=", BinaryOp::kEqual},       Comparison{"==", BinaryOp::kEqual},
+    Comparison{"=", BinaryOp::kEqual},           Comparison{"==", BinaryOp::kEqual},
     Comparison{"<=>", BinaryOp::kNullSafeEqual}, Comparison{"<>", BinaryOp::kNotEqual},
-    Comparison{"!=", BinaryOp::kNotEqual},   Comparison{"<", BinaryOp::kLess},
-    Comparison{"<=", BinaryOp::kLessEqual},  Comparison{">", BinaryOp::kGreater},
+    Comparison{"!=", BinaryOp::kNotEqual},       Comparison{"<", BinaryOp::kLess},
+    Comparison{"<=", BinaryOp::kLessEqual},      Comparison{">", BinaryOp::kGreater},
     Comparison{">=", BinaryOp::kGreaterEqual},
 };
 
@@ -77,8 +77,9 @@ ExprPtr Parser::predicate() {
   ExprPtr left = comparison();
   while (!failed_) {
     const SourcePlace place = peek().place;
-    const bool negated = at_word("NOT") && (at_word("BETWEEN", 1) || at_word("IN", 1) || at_word("LIKE", 1) ||
-                                            at_word("ILIKE", 1) || at_word("RLIKE", 1) || at_word("REGEXP", 1));
+    const bool negated =
+        at_word("NOT") && (at_word("BETWEEN", 1) || at_word("IN", 1) || at_word("LIKE", 1) ||
+                           at_word("ILIKE", 1) || at_word("RLIKE", 1) || at_word("REGEXP", 1));
     if (negated) next();
     if (accept_word("BETWEEN")) {
       Between between{left, negated, nullptr, nullptr};
@@ -102,7 +103,9 @@ ExprPtr Parser::predicate() {
       like.value = left;
       like.negated = negated;
       const std::string& word = next().upper;
-      like.kind = word == "LIKE" ? LikeKind::kLike : word == "ILIKE" ? LikeKind::kILike : LikeKind::kRLike;
+      like.kind = word == "LIKE"    ? LikeKind::kLike
+                  : word == "ILIKE" ? LikeKind::kILike
+                                    : LikeKind::kRLike;
       const bool several = like.kind != LikeKind::kRLike && at_symbol("(", 1) &&
                            (at_word("ANY") || at_word("SOME") || at_word("ALL"));
       if (several) {
@@ -114,7 +117,8 @@ ExprPtr Parser::predicate() {
         like.patterns.push_back(value_expression(0));
         if (accept_word("ESCAPE")) {
           like.escape = string_value("the escape character");
-          if (!failed_ && like.escape->size() != 1) fail_at(place, "ESCAPE takes a string of one character");
+          if (!failed_ && like.escape->size() != 1)
+            fail_at(place, "ESCAPE takes a string of one character");
         }
       }
       left = make(std::move(like), place);
@@ -134,7 +138,8 @@ ExprPtr Parser::predicate() {
         is.what = IsWhat::kDistinctFrom;
         is.other = value_expression(0);
       } else {
-        fail_expected("NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM", {"NULL", "TRUE", "FALSE", "DISTINCT"});
+        fail_expected("NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM",
+                      {"NULL", "TRUE", "FALSE", "DISTINCT"});
       }
       left = make(std::move(is), place);
     } else {
@@ -155,7 +160,8 @@ ExprPtr Parser::comparison() {
     const SourcePlace place = next().place;
     if (at_word("ANY") || at_word("SOME") || at_word("ALL")) {
       if (at_symbol("(", 1)) {
-        fail_unsupported(peek().place, peek().upper + " (subquery) in a comparison", "use IN or EXISTS");
+        fail_unsupported(peek().place, peek().upper + " (subquery) in a comparison",
+                         "use IN or EXISTS");
       }
     }
     ExprPtr right = value_expression(0);
@@ -206,9 +212,12 @@ ExprPtr Parser::value_expression(int level) {
 ExprPtr Parser::unary() {
   if (!at_symbol("-") && !at_symbol("+") && !at_symbol("~")) return postfix();
   const Nesting nesting(*this);
-  if (at_symbol("-") && peek(1).kind == TokenKind::kNumber) return postfix();  // a negative constant
+  if (at_symbol("-") && peek(1).kind == TokenKind::kNumber)
+    return postfix();  // a negative constant
   const Token& sign = next();
-  const UnaryOp op = sign.text == "-" ? UnaryOp::kMinus : sign.text == "+" ? UnaryOp::kPlus : UnaryOp::kBitNot;
+  const UnaryOp op = sign.text == "-"   ? UnaryOp::kMinus
+                     : sign.text == "+" ? UnaryOp::kPlus
+                                        : UnaryOp::kBitNot;
   const SourcePlace place = sign.place;
   return make(Unary{op, unary()}, place);
 }
@@ -246,8 +255,9 @@ std::string Parser::json_path() {
   std::string path = "$";
   bool first = true;
   const auto quoted = [](const std::string& key) {
-    const bool plain = !key.empty() && key.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                                             "0123456789_") == std::string::npos;
+    const bool plain = !key.empty() && key.find_first_not_of(
+                                           "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                           "0123456789_") == std::string::npos;
     return plain ? "." + key : "['" + key + "']";
   };
   while (!failed_) {
@@ -284,9 +294,11 @@ ExprPtr Parser::number(bool negative) {
   const bool fraction = token.text.find('.') != std::string::npos;
   const bool exponent = token.text.find_first_of("eE") != std::string::npos;
   const auto fits = [&](TypeId type, const char* most, const char* most_negative) {
-    const std::string digits = token.text.substr(std::min(token.text.find_first_not_of('0'), token.text.size() - 1));
+    const std::string digits =
+        token.text.substr(std::min(token.text.find_first_not_of('0'), token.text.size() - 1));
     const std::string limit = negative ? most_negative : most;
-    const bool inside = digits.size() < limit.size() || (digits.size() == limit.size() && digits <= limit);
+    const bool inside =
+        digits.size() < limit.size() || (digits.size() == limit.size() && digits <= limit);
     if (inside) literal.type = type;
     return inside;
   };
@@ -395,7 +407,8 @@ ExprPtr Parser::cast_expression(bool try_cast) {
 ExprPtr Parser::interval() {
   const SourcePlace place = next().place;
   static constexpr std::array<std::string_view, 10> kUnits = {
-      "YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"};
+      "YEAR", "QUARTER", "MONTH",  "WEEK",        "DAY",
+      "HOUR", "MINUTE",  "SECOND", "MILLISECOND", "MICROSECOND"};
   const auto unit_of = [&](const std::string& text) -> std::string {
     std::string word = upper_ascii(text);
     if (word.size() > 1 && word.back() == 'S') word.pop_back();
@@ -405,7 +418,9 @@ ExprPtr Parser::interval() {
     return "";
   };
   IntervalLiteral result;
-  const auto at_unit = [&] { return peek().kind == TokenKind::kWord && !unit_of(peek().upper).empty(); };
+  const auto at_unit = [&] {
+    return peek().kind == TokenKind::kWord && !unit_of(peek().upper).empty();
+  };
   while (!failed_) {
     ExprPtr value;
     if (peek().kind == TokenKind::kString) {
@@ -422,14 +437,16 @@ ExprPtr Parser::interval() {
     if (at_unit()) {
       std::string unit = unit_of(next().upper);
       if (at_word("TO")) {
-        fail_unsupported(peek().place, "INTERVAL '...' x TO y", "write one unit at a time: INTERVAL 1 DAY 2 HOURS");
+        fail_unsupported(peek().place, "INTERVAL '...' x TO y",
+                         "write one unit at a time: INTERVAL 1 DAY 2 HOURS");
       }
       result.parts.emplace_back(std::move(value), std::move(unit));
       continue;
     }
     const auto* text = value->as<Literal>();
     if (text == nullptr || text->type != TypeId::kString || !result.parts.empty()) {
-      fail_expected("a unit such as DAY", {"YEAR", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND"});
+      fail_expected("a unit such as DAY",
+                    {"YEAR", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND"});
       break;
     }
     // '1 day 2 hours': the units stand inside the string
@@ -451,7 +468,9 @@ ExprPtr Parser::interval() {
       good = !unit.empty() && split[i].find_first_not_of("0123456789.-+") == std::string::npos;
       if (good) result.parts.emplace_back(make(Literal{TypeId::kString, split[i]}, place), unit);
     }
-    if (!good) fail_at(place, fmt::format("'{}' is not an interval: write for example INTERVAL 1 DAY", text->text));
+    if (!good)
+      fail_at(place,
+              fmt::format("'{}' is not an interval: write for example INTERVAL 1 DAY", text->text));
     break;
   }
   if (result.parts.empty()) fail_expected("the interval's value");
@@ -558,12 +577,13 @@ ExprPtr Parser::function_call() {
     next();
   }
   // timestampdiff(HOUR, a, b): the unit is a word
-  if ((call.name.text == "timestampadd" || call.name.text == "timestampdiff" || call.name.text == "dateadd" ||
-       call.name.text == "date_add" || call.name.text == "datediff" || call.name.text == "date_diff") &&
+  if ((call.name.text == "timestampadd" || call.name.text == "timestampdiff" ||
+       call.name.text == "dateadd" || call.name.text == "date_add" ||
+       call.name.text == "datediff" || call.name.text == "date_diff") &&
       peek().kind == TokenKind::kWord && at_symbol(",", 1)) {
     static constexpr std::array<std::string_view, 11> kUnits = {
-        "YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFYEAR", "HOUR", "MINUTE", "SECOND", "MILLISECOND",
-        "MICROSECOND"};
+        "YEAR", "QUARTER", "MONTH",  "WEEK",        "DAY",        "DAYOFYEAR",
+        "HOUR", "MINUTE",  "SECOND", "MILLISECOND", "MICROSECOND"};
     for (const std::string_view unit : kUnits) {
       if (!at_word(unit)) continue;
       const bool three = [&] {  // datediff(day, start) has two arguments: then `day` is a column
@@ -579,7 +599,8 @@ ExprPtr Parser::function_call() {
       if (!three) break;
       const SourcePlace unit_place = peek().place;
       add(make(Literal{TypeId::kString, lower_ascii(next().text)}, unit_place));
-      call.name.text = call.name.text.find("diff") != std::string::npos ? "timestampdiff" : "timestampadd";
+      call.name.text =
+          call.name.text.find("diff") != std::string::npos ? "timestampdiff" : "timestampadd";
       expect_symbol(",");
       break;
     }
@@ -591,7 +612,8 @@ ExprPtr Parser::function_call() {
       call.named_args.emplace_back(std::move(key), expression());
     } else {
       add(argument(call));
-      if (call.name.text == "struct" && accept_word("AS")) call.arg_names.back() = name("a field's name").text;
+      if (call.name.text == "struct" && accept_word("AS"))
+        call.arg_names.back() = name("a field's name").text;
       if ((call.name.text == "substring" || call.name.text == "substr") && call.args.size() == 1 &&
           (at_word("FROM"))) {
         next();
@@ -599,7 +621,8 @@ ExprPtr Parser::function_call() {
         if (accept_word("FOR")) add(expression());
         break;
       }
-      if (call.name.text == "trim" && call.args.size() == 1 && accept_word("FROM")) {  // trim(chars FROM value)
+      if (call.name.text == "trim" && call.args.size() == 1 &&
+          accept_word("FROM")) {  // trim(chars FROM value)
         call.name.text = "btrim";
         ExprPtr characters = call.args.back();
         call.args.back() = expression();
@@ -697,8 +720,8 @@ FrameBound Parser::frame_bound() {
 WindowSpec Parser::window_spec() {
   WindowSpec spec;
   expect_symbol("(");
-  if (at_name() && !at_word("PARTITION") && !at_word("DISTRIBUTE") && !at_word("ORDER") && !at_word("SORT") &&
-      !at_word("ROWS") && !at_word("RANGE")) {
+  if (at_name() && !at_word("PARTITION") && !at_word("DISTRIBUTE") && !at_word("ORDER") &&
+      !at_word("SORT") && !at_word("ROWS") && !at_word("RANGE")) {
     spec.base = name("a window's name");
   }
   if ((at_word("PARTITION") || at_word("DISTRIBUTE")) && at_word("BY", 1)) {
@@ -731,11 +754,16 @@ ExprPtr Parser::primary() {
   const Token& token = peek();
   const SourcePlace place = token.place;
   switch (token.kind) {
-    case TokenKind::kNumber: return number(false);
-    case TokenKind::kString: return string_constant();
-    case TokenKind::kBinary: return make(Literal{TypeId::kBinary, next().text}, place);
-    case TokenKind::kQuotedName: break;
-    case TokenKind::kEnd: break;
+    case TokenKind::kNumber:
+      return number(false);
+    case TokenKind::kString:
+      return string_constant();
+    case TokenKind::kBinary:
+      return make(Literal{TypeId::kBinary, next().text}, place);
+    case TokenKind::kQuotedName:
+      break;
+    case TokenKind::kEnd:
+      break;
     case TokenKind::kSymbol:
       if (token.text == "-" && peek(1).kind == TokenKind::kNumber) return number(true);
       if (token.text == "(") return parenthesised();
@@ -745,7 +773,8 @@ ExprPtr Parser::primary() {
         return make(std::move(star), place);
       }
       if (token.text == "?" || token.text == ":") {
-        fail_unsupported(place, "a query parameter", "write the value, or use ${key} from the configuration");
+        fail_unsupported(place, "a query parameter",
+                         "write the value, or use ${key} from the configuration");
       }
       break;
     case TokenKind::kWord: {
@@ -759,8 +788,10 @@ ExprPtr Parser::primary() {
         return make(Literal{TypeId::kBoolean, word == "TRUE" ? "true" : "false"}, place);
       }
       if (word == "CASE") return case_expression();
-      if ((word == "CAST" || word == "TRY_CAST") && at_symbol("(", 1)) return cast_expression(word == "TRY_CAST");
-      if (word == "EXISTS" && at_symbol("(", 1) && (at_word("SELECT", 2) || at_word("WITH", 2) || at_word("FROM", 2))) {
+      if ((word == "CAST" || word == "TRY_CAST") && at_symbol("(", 1))
+        return cast_expression(word == "TRY_CAST");
+      if (word == "EXISTS" && at_symbol("(", 1) &&
+          (at_word("SELECT", 2) || at_word("WITH", 2) || at_word("FROM", 2))) {
         next();
         next();
         int height = 0;
@@ -769,8 +800,9 @@ ExprPtr Parser::primary() {
         return make(Exists{std::move(inner)}, place, height);
       }
       const TokenKind following = peek(1).kind;
-      if (word == "INTERVAL" && (following == TokenKind::kString || following == TokenKind::kNumber ||
-                                 (at_symbol("-", 1) && peek(2).kind == TokenKind::kNumber) || at_symbol("(", 1))) {
+      if (word == "INTERVAL" &&
+          (following == TokenKind::kString || following == TokenKind::kNumber ||
+           (at_symbol("-", 1) && peek(2).kind == TokenKind::kNumber) || at_symbol("(", 1))) {
         return interval();
       }
       if (following == TokenKind::kString) {
@@ -783,8 +815,9 @@ ExprPtr Parser::primary() {
           return make(Literal{type, string_value("a constant")}, place);
         }
       }
-      if (!at_symbol("(", 1) && (word == "CURRENT_DATE" || word == "CURRENT_TIMESTAMP" || word == "CURRENT_USER" ||
-                                 word == "LOCALTIMESTAMP" || word == "CURRENT_TIME")) {
+      if (!at_symbol("(", 1) &&
+          (word == "CURRENT_DATE" || word == "CURRENT_TIMESTAMP" || word == "CURRENT_USER" ||
+           word == "LOCALTIMESTAMP" || word == "CURRENT_TIME")) {
         next();
         Call call;
         call.name = Name{lower_ascii(word), place};
@@ -792,8 +825,9 @@ ExprPtr Parser::primary() {
       }
       if (at_symbol("(", 1)) {
         // Reserved words are functions before a parenthesis only where such a function exists.
-        const bool function = !at_clause_word() || word == "LEFT" || word == "RIGHT" || word == "LIKE" ||
-                              word == "RLIKE" || word == "ILIKE" || word == "REGEXP";
+        const bool function = !at_clause_word() || word == "LEFT" || word == "RIGHT" ||
+                              word == "LIKE" || word == "RLIKE" || word == "ILIKE" ||
+                              word == "REGEXP";
         if (function) return function_call();
       }
       if (at_clause_word()) {
@@ -821,7 +855,9 @@ ExprPtr Parser::primary() {
       break;
     }
     if (at_symbol("(", 2)) {
-      fail_unsupported(place, fmt::format("the function name {}.{} in several parts", column.parts.back(), peek(1).text),
+      fail_unsupported(place,
+                       fmt::format("the function name {}.{} in several parts", column.parts.back(),
+                                   peek(1).text),
                        "only built-in functions exist");
       break;
     }

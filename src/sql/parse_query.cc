@@ -10,7 +10,8 @@ namespace strandline::sql {
 namespace {
 
 bool has_tail(const Query& query) {
-  return !query.with.empty() || !query.order_by.empty() || query.order_by_all || query.limit || query.offset;
+  return !query.with.empty() || !query.order_by.empty() || query.order_by_all || query.limit ||
+         query.offset;
 }
 
 // A query that clauses can still be added to: the given one, or SELECT over it as a subquery.
@@ -23,20 +24,23 @@ Query open_query(const QueryPtr& query) {
 }
 
 QueryPtr share(Query query) { return std::make_shared<const Query>(std::move(query)); }
-RelationPtr share(Relation relation) { return std::make_shared<const Relation>(std::move(relation)); }
+RelationPtr share(Relation relation) {
+  return std::make_shared<const Relation>(std::move(relation));
+}
 
 bool is_plain_star(const std::vector<SelectItem>& items) {
   if (items.size() != 1) return false;
   const auto* star = items[0].expr->as<Star>();
-  return star != nullptr && star->qualifier.empty() && star->except.empty() && star->replaced.empty();
+  return star != nullptr && star->qualifier.empty() && star->except.empty() &&
+         star->replaced.empty();
 }
 
 // SELECT * FROM x [WHERE c]: pipe operators can be folded into it.
 Select* open_select(Query& query) {
   auto* select = std::get_if<Select>(&query.body);
-  if (select == nullptr || has_tail(query) || !is_plain_star(select->items) || !select->from || select->distinct ||
-      !select->group_by.empty() || select->group_by_all || select->having || select->qualify ||
-      !select->windows.empty()) {
+  if (select == nullptr || has_tail(query) || !is_plain_star(select->items) || !select->from ||
+      select->distinct || !select->group_by.empty() || select->group_by_all || select->having ||
+      select->qualify || !select->windows.empty()) {
     return nullptr;
   }
   return select;
@@ -59,11 +63,13 @@ bool Parser::at_query(size_t ahead) const {
   if (at_word("WITH", ahead)) return at_name(ahead + 1);
   if (at_word("VALUES", ahead)) {
     const Token& following = peek(ahead + 1);
-    return following.kind != TokenKind::kEnd && !(following.kind == TokenKind::kSymbol && following.text != "(");
+    return following.kind != TokenKind::kEnd &&
+           !(following.kind == TokenKind::kSymbol && following.text != "(");
   }
   if (at_word("TABLE", ahead)) return at_name(ahead + 1) && !at_clause_word(ahead + 1);
   if (!at_symbol("(", ahead)) return false;
-  // A query in parentheses, unless what follows the closing one goes on with an expression or a join.
+  // A query in parentheses, unless what follows the closing one goes on with an expression or a
+  // join.
   size_t opening = ahead;
   while (at_symbol("(", opening)) ++opening;
   if (!at_word("SELECT", opening) && !at_word("FROM", opening) && !at_word("WITH", opening) &&
@@ -78,8 +84,9 @@ bool Parser::at_query(size_t ahead) const {
   }
   ++i;
   return at_symbol(")", i) || at_word("UNION", i) || at_word("EXCEPT", i) || at_word("MINUS", i) ||
-         at_word("INTERSECT", i) || at_word("ORDER", i) || at_word("LIMIT", i) || at_word("OFFSET", i) ||
-         at_symbol("|>", i) || at_symbol(";", i) || peek(i).kind == TokenKind::kEnd;
+         at_word("INTERSECT", i) || at_word("ORDER", i) || at_word("LIMIT", i) ||
+         at_word("OFFSET", i) || at_symbol("|>", i) || at_symbol(";", i) ||
+         peek(i).kind == TokenKind::kEnd;
 }
 
 QueryPtr Parser::query() {
@@ -93,7 +100,8 @@ QueryPtr Parser::query() {
   result.place = place;
   query_tail(result);
   if (!with.empty()) {
-    if (!result.with.empty()) result = Query{{}, Derived{share(std::move(result))}, {}, false, {}, {}, place};
+    if (!result.with.empty())
+      result = Query{{}, Derived{share(std::move(result))}, {}, false, {}, {}, place};
     result.with = std::move(with);
   }
   QueryPtr shared = share(std::move(result));
@@ -119,7 +127,8 @@ std::vector<Cte> Parser::with_clause() {
     expect_symbol(")");
     for (const Cte& other : result) {
       if (same_name(other.name.text, cte.name.text) && !failed_) {
-        note(invalid_argument("DUPLICATED_CTE_NAMES", "WITH names '{}' twice", cte.name.text), cte.name.place);
+        note(invalid_argument("DUPLICATED_CTE_NAMES", "WITH names '{}' twice", cte.name.text),
+             cte.name.place);
       }
     }
     result.push_back(std::move(cte));
@@ -170,7 +179,8 @@ QueryPtr Parser::set_operations(int level) {
     operation.all = accept_word("ALL");
     if (!operation.all) accept_word("DISTINCT");
     if (at_words({"BY", "NAME"})) {
-      if (*kind != SetKind::kUnion) fail_unsupported(peek().place, "BY NAME outside UNION", "list the columns");
+      if (*kind != SetKind::kUnion)
+        fail_unsupported(peek().place, "BY NAME outside UNION", "list the columns");
       next();
       next();
       operation.by_name = true;
@@ -225,8 +235,8 @@ ValuesRows Parser::values_rows() {
       row.push_back(expression());
     }
     if (!failed_ && !result.rows.empty() && result.rows[0].size() != row.size()) {
-      fail_at(place, fmt::format("this row of VALUES has {} values, but the first has {}", row.size(),
-                                 result.rows[0].size()));
+      fail_at(place, fmt::format("this row of VALUES has {} values, but the first has {}",
+                                 row.size(), result.rows[0].size()));
     }
     result.rows.push_back(std::move(row));
   } while (!failed_ && accept_symbol(","));
@@ -255,8 +265,9 @@ SelectItem Parser::select_item() {
       } while (accept_symbol(","));
       expect_symbol(")");
     } else if (peek().kind == TokenKind::kString) {
-      fail_at(peek().place, fmt::format("found the string '{}', expected a name: quote names with `backquotes`",
-                                        peek().text));
+      fail_at(peek().place,
+              fmt::format("found the string '{}', expected a name: quote names with `backquotes`",
+                          peek().text));
     } else {
       item.aliases.push_back(name("an alias"));
     }
@@ -333,10 +344,12 @@ void Parser::group_by(Select& select) {
   const auto refuse = [&](const std::string& what) {
     fail_unsupported(peek().place, what, "use UNION ALL of one GROUP BY for each grouping");
   };
-  if ((at_word("ROLLUP") || at_word("CUBE")) && at_symbol("(", 1)) return refuse("GROUP BY " + peek().upper);
+  if ((at_word("ROLLUP") || at_word("CUBE")) && at_symbol("(", 1))
+    return refuse("GROUP BY " + peek().upper);
   if (at_words({"GROUPING", "SETS"})) return refuse("GROUPING SETS");
   select.group_by = expression_list();
-  if (at_words({"WITH", "ROLLUP"}) || at_words({"WITH", "CUBE"})) return refuse("GROUP BY ... WITH " + peek(1).upper);
+  if (at_words({"WITH", "ROLLUP"}) || at_words({"WITH", "CUBE"}))
+    return refuse("GROUP BY ... WITH " + peek(1).upper);
   if (at_words({"GROUPING", "SETS"})) return refuse("GROUPING SETS");
 }
 
@@ -355,8 +368,9 @@ QueryPtr Parser::from_first() {
 // --- relations ---------------------------------------------------------------------------------
 
 bool Parser::at_join() const {
-  if (at_word("JOIN") || at_word("NATURAL") || at_word("INNER") || at_word("CROSS") || at_word("LEFT") ||
-      at_word("RIGHT") || at_word("FULL") || at_word("SEMI") || at_word("ANTI")) {
+  if (at_word("JOIN") || at_word("NATURAL") || at_word("INNER") || at_word("CROSS") ||
+      at_word("LEFT") || at_word("RIGHT") || at_word("FULL") || at_word("SEMI") ||
+      at_word("ANTI")) {
     return !at_symbol("(", 1);
   }
   return false;
@@ -497,10 +511,8 @@ bool Parser::at_implicit_alias() const {
   if (!at_name() || at_clause_word()) return false;
   if (peek().kind == TokenKind::kQuotedName) return true;
   if ((at_word("VERSION") || at_word("TIMESTAMP")) && at_words({"AS", "OF"}, 1)) return false;
-  if (!in_cdc_source_) return true;
-  return !(at_word("KEYS") || at_words({"IGNORE", "NULL"}) || at_words({"APPLY", "AS"}) ||
-           at_words({"SEQUENCE", "BY"}) || at_words({"SYSTEM", "SEQUENCE"}) || at_word("COLUMNS") ||
-           at_words({"STORED", "AS"}) || at_words({"TRACK", "HISTORY"}));
+  // After the source of AUTO CDC a word is more likely a misspelt clause than an alias.
+  return !in_cdc_source_ || (at_word("KEYS", 1) && !at_word("KEYS"));
 }
 
 RelationPtr Parser::aliased(Relation relation) {
@@ -509,7 +521,8 @@ RelationPtr Parser::aliased(Relation relation) {
   } else if (at_implicit_alias()) {
     relation.alias = name("an alias");
   }
-  if (relation.alias && at_symbol("(") && !failed_) relation.column_aliases = name_list("a column alias");
+  if (relation.alias && at_symbol("(") && !failed_)
+    relation.column_aliases = name_list("a column alias");
   return share(std::move(relation));
 }
 
@@ -524,13 +537,15 @@ TableUse Parser::table_function(const Name& function_name) {
       next();
       for (const auto& [other, value] : use.named_arguments) {
         if (same_name(other, key.text)) {
-          note(invalid_argument("DUPLICATE_ROUTINE_PARAMETER_ASSIGNMENT", "the argument '{}' is given twice", key.text),
+          note(invalid_argument("DUPLICATE_ROUTINE_PARAMETER_ASSIGNMENT",
+                                "the argument '{}' is given twice", key.text),
                key.place);
         }
       }
       use.named_arguments.emplace_back(key.text, expression());
     } else {
-      if (!use.named_arguments.empty()) fail_expected("name => value: arguments by position come first");
+      if (!use.named_arguments.empty())
+        fail_expected("name => value: arguments by position come first");
       use.arguments.push_back(expression());
     }
     if (!accept_symbol(",")) break;
@@ -542,8 +557,8 @@ TableUse Parser::table_function(const Name& function_name) {
 // VERSION AS OF, TIMESTAMP AS OF, WITH (options)
 void Parser::table_suffixes(TableUse& use) {
   if (use.function.empty()) {
-    if (at_word("FOR") && (at_word("VERSION", 1) || at_word("TIMESTAMP", 1) || at_word("SYSTEM_VERSION", 1) ||
-                           at_word("SYSTEM_TIME", 1))) {
+    if (at_word("FOR") && (at_word("VERSION", 1) || at_word("TIMESTAMP", 1) ||
+                           at_word("SYSTEM_VERSION", 1) || at_word("SYSTEM_TIME", 1))) {
       next();
     }
     const bool version = at_word("VERSION") || at_word("SYSTEM_VERSION");
@@ -553,14 +568,17 @@ void Parser::table_suffixes(TableUse& use) {
       const SourcePlace place = peek().place;
       const ExprPtr value = value_expression(0);
       const Expr* constant = value.get();
-      if (const auto* cast = constant->as<Cast>(); cast != nullptr && time) constant = cast->value.get();
+      if (const auto* cast = constant->as<Cast>(); cast != nullptr && time)
+        constant = cast->value.get();
       const auto* literal = constant->as<Literal>();
       if (literal == nullptr || literal->type == TypeId::kVoid) {
         fail_unsupported(place, "time travel to anything but a constant",
                          version ? "write a version number" : "write a timestamp in quotes");
       } else if (version) {
-        if (literal->text.empty() || literal->text.find_first_not_of("0123456789") != std::string::npos) {
-          fail_at(place, fmt::format("VERSION AS OF takes a version number, not '{}'", literal->text));
+        if (literal->text.empty() ||
+            literal->text.find_first_not_of("0123456789") != std::string::npos) {
+          fail_at(place,
+                  fmt::format("VERSION AS OF takes a version number, not '{}'", literal->text));
         }
         use.version_as_of = literal->text;
       } else {
@@ -572,7 +590,8 @@ void Parser::table_suffixes(TableUse& use) {
       const std::string digits = version_word.text.substr(1);
       if (version_word.upper[0] != 'V' || digits.empty() ||
           digits.find_first_not_of("0123456789") != std::string::npos) {
-        fail_at(version_word.place, "after @ comes v and a version number; for a time write TIMESTAMP AS OF '...'");
+        fail_at(version_word.place,
+                "after @ comes v and a version number; for a time write TIMESTAMP AS OF '...'");
       }
       use.version_as_of = digits;
     }
@@ -606,7 +625,8 @@ Relation Parser::stream_relation() {
   }
   if (use.stream_options.empty()) table_suffixes(use);
   if (use.version_as_of || use.timestamp_as_of) {
-    fail_at(use.place, "a stream has no time travel: use the option startingVersion or startingTimestamp");
+    fail_at(use.place,
+            "a stream has no time travel: use the option startingVersion or startingTimestamp");
   }
   relation.node = std::move(use);
   return relation;
@@ -685,7 +705,9 @@ void Parser::pipe_operator(Query& current) {
   if (accept_word("WHERE")) {
     Select& select = wrapped(current);
     ExprPtr condition = expression();
-    select.where = select.where ? make(Binary{BinaryOp::kAnd, select.where, std::move(condition)}, place) : condition;
+    select.where = select.where
+                       ? make(Binary{BinaryOp::kAnd, select.where, std::move(condition)}, place)
+                       : condition;
   } else if (accept_word("SELECT")) {
     Select& select = wrapped(current);
     select.distinct = accept_word("DISTINCT");
@@ -755,7 +777,9 @@ void Parser::pipe_operator(Query& current) {
     }
   } else if (at_word("UNION") || at_word("EXCEPT") || at_word("MINUS") || at_word("INTERSECT")) {
     SetOperation operation;
-    operation.kind = at_word("UNION") ? SetKind::kUnion : at_word("INTERSECT") ? SetKind::kIntersect : SetKind::kExcept;
+    operation.kind = at_word("UNION")       ? SetKind::kUnion
+                     : at_word("INTERSECT") ? SetKind::kIntersect
+                                            : SetKind::kExcept;
     next();
     operation.all = accept_word("ALL");
     if (!operation.all) accept_word("DISTINCT");
@@ -768,8 +792,11 @@ void Parser::pipe_operator(Query& current) {
   } else if (at_word("PIVOT") || at_word("UNPIVOT") || at_word("TABLESAMPLE") || at_word("CALL")) {
     fail_unsupported(place, "|> " + peek().upper, "");
   } else {
-    fail_expected("a pipe operator (WHERE, SELECT, EXTEND, SET, DROP, AS, AGGREGATE, JOIN, ORDER BY, LIMIT, UNION)",
-                  {"WHERE", "SELECT", "EXTEND", "SET", "DROP", "AGGREGATE", "JOIN", "ORDER", "LIMIT", "UNION"});
+    fail_expected(
+        "a pipe operator (WHERE, SELECT, EXTEND, SET, DROP, AS, AGGREGATE, JOIN, ORDER BY, LIMIT, "
+        "UNION)",
+        {"WHERE", "SELECT", "EXTEND", "SET", "DROP", "AGGREGATE", "JOIN", "ORDER", "LIMIT",
+         "UNION"});
   }
 }
 

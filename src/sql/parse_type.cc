@@ -1,8 +1,8 @@
 // Types and schema text: "id INT, tags ARRAY<STRING>, s STRUCT<a: INT NOT NULL>".
-#include <algorithm>
 #include <map>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "sql/parser_core.h"
 
 namespace strandline::sql {
@@ -11,17 +11,26 @@ namespace {
 
 const std::map<std::string, TypeId, std::less<>>& primitive_types() {
   static const std::map<std::string, TypeId, std::less<>> kTypes = {
-      {"STRING", TypeId::kString},       {"BIGINT", TypeId::kLong},
-      {"LONG", TypeId::kLong},           {"INT", TypeId::kInteger},
-      {"INTEGER", TypeId::kInteger},     {"SMALLINT", TypeId::kShort},
-      {"SHORT", TypeId::kShort},         {"TINYINT", TypeId::kByte},
-      {"BYTE", TypeId::kByte},           {"FLOAT", TypeId::kFloat},
-      {"REAL", TypeId::kFloat},          {"DOUBLE", TypeId::kDouble},
-      {"BOOLEAN", TypeId::kBoolean},     {"BINARY", TypeId::kBinary},
-      {"DATE", TypeId::kDate},           {"TIMESTAMP", TypeId::kTimestamp},
+      {"STRING", TypeId::kString},
+      {"BIGINT", TypeId::kLong},
+      {"LONG", TypeId::kLong},
+      {"INT", TypeId::kInteger},
+      {"INTEGER", TypeId::kInteger},
+      {"SMALLINT", TypeId::kShort},
+      {"SHORT", TypeId::kShort},
+      {"TINYINT", TypeId::kByte},
+      {"BYTE", TypeId::kByte},
+      {"FLOAT", TypeId::kFloat},
+      {"REAL", TypeId::kFloat},
+      {"DOUBLE", TypeId::kDouble},
+      {"BOOLEAN", TypeId::kBoolean},
+      {"BINARY", TypeId::kBinary},
+      {"DATE", TypeId::kDate},
+      {"TIMESTAMP", TypeId::kTimestamp},
       {"TIMESTAMP_LTZ", TypeId::kTimestamp},
       {"TIMESTAMP_NTZ", TypeId::kTimestampNtz},
-      {"VOID", TypeId::kVoid},           {"VARIANT", TypeId::kVariant},
+      {"VOID", TypeId::kVoid},
+      {"VARIANT", TypeId::kVariant},
   };
   return kTypes;
 }
@@ -109,8 +118,9 @@ DataType Parser::type() {
     fail_unsupported(token.place, fmt::format("the type {}", word), "");
     return nothing;
   }
-  fail_expected("a type", {"STRING", "BIGINT", "INTEGER", "SMALLINT", "TINYINT", "FLOAT", "DOUBLE", "BOOLEAN",
-                           "BINARY", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "DECIMAL", "ARRAY", "STRUCT"});
+  fail_expected("a type",
+                {"STRING", "BIGINT", "INTEGER", "SMALLINT", "TINYINT", "FLOAT", "DOUBLE", "BOOLEAN",
+                 "BINARY", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "DECIMAL", "ARRAY", "STRUCT"});
   return nothing;
 }
 
@@ -127,23 +137,13 @@ std::vector<Field> Parser::schema_fields(std::string_view stop_symbol) {
     field.type = type();
     if (accept_words({"NOT", "NULL"})) field.nullable = false;
     if (accept_word("COMMENT")) {
-      std::string json = "\"";
-      for (const char c : string_value("the comment")) {
-        if (c == '"' || c == '\\') {
-          json += '\\';
-          json += c;
-        } else if (static_cast<unsigned char>(c) < 0x20) {
-          json += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-        } else {
-          json += c;
-        }
-      }
-      field.metadata["comment"] = json + "\"";
+      field.metadata["comment"] = json_string(string_value("the comment"));
     }
     if (failed_) break;
     for (const Field& other : fields) {
       if (same_name(other.name, field.name)) {
-        note(invalid_argument("COLUMN_ALREADY_EXISTS", "the column '{}' is declared twice", field.name),
+        note(invalid_argument("COLUMN_ALREADY_EXISTS", "the column '{}' is declared twice",
+                              field.name),
              field_name.place);
       }
     }

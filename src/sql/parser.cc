@@ -48,15 +48,17 @@ Parser::Parser(const Lexed& lexed, std::string file) : lexed_(lexed), file_(std:
 
 Parser::Nesting::Nesting(Parser& parser) : parser_(parser) {
   if (++parser_.depth_ > kMaxNesting && !parser_.failed_) {
-    parser_.fail_at(parser_.peek().place,
-                    fmt::format("the text is nested more than {} levels deep: split it", kMaxNesting));
+    parser_.fail_at(
+        parser_.peek().place,
+        fmt::format("the text is nested more than {} levels deep: split it", kMaxNesting));
   }
 }
 
 void Parser::count_step() {
   if (++steps_ > kMaxSteps) {
-    fail_at(peek().place, fmt::format("the statement has more than {} joins, set operations and pipes: split it",
-                                      kMaxSteps));
+    fail_at(peek().place,
+            fmt::format("the statement has more than {} joins, set operations and pipes: split it",
+                        kMaxSteps));
   }
 }
 
@@ -121,19 +123,26 @@ void Parser::expect_symbol(std::string_view symbol) {
 
 std::string Parser::describe(const Token& token) const {
   switch (token.kind) {
-    case TokenKind::kEnd: return "the end of the text";
-    case TokenKind::kString: return fmt::format("the string '{}'", token.text);
-    case TokenKind::kQuotedName: return fmt::format("`{}`", token.text);
-    case TokenKind::kBinary: return fmt::format("X'{}'", token.text);
-    case TokenKind::kSymbol: break;
+    case TokenKind::kEnd:
+      return "the end of the text";
+    case TokenKind::kString:
+      return fmt::format("the string '{}'", token.text);
+    case TokenKind::kQuotedName:
+      return fmt::format("`{}`", token.text);
+    case TokenKind::kBinary:
+      return fmt::format("X'{}'", token.text);
+    case TokenKind::kSymbol:
+      break;
     case TokenKind::kWord:
-    case TokenKind::kNumber: break;
+    case TokenKind::kNumber:
+      break;
   }
   if (token.text == ";") return "the end of the statement";
   return fmt::format("'{}'", token.text + token.suffix);
 }
 
-void Parser::fail_expected(std::string_view what, std::initializer_list<std::string_view> keywords) {
+void Parser::fail_expected(std::string_view what,
+                           std::initializer_list<std::string_view> keywords) {
   if (failed_) return;
   const Token& token = peek();
   std::string hint;
@@ -191,7 +200,8 @@ std::vector<std::string> Parser::name_parts(std::string_view what, size_t most) 
     parts.push_back(name(what).text);
   }
   if (parts.size() > most && !failed_) {
-    fail_at(place, fmt::format("{} has {} parts, but at most {} are allowed", what, parts.size(), most));
+    fail_at(place,
+            fmt::format("{} has {} parts, but at most {} are allowed", what, parts.size(), most));
   }
   return parts;
 }
@@ -220,10 +230,11 @@ Name Parser::column_name(std::string_view what) {
       next();
       full += "." + next().text;
     }
-    note(invalid_argument("AUTOCDC_MULTIPART_COLUMN_IDENTIFIER",
-                          "'{}' has several parts, but this list takes plain column names: write the column's "
-                          "own name, in backquotes if it contains a dot",
-                          full),
+    note(invalid_argument(
+             "AUTOCDC_MULTIPART_COLUMN_IDENTIFIER",
+             "'{}' has several parts, but this list takes plain column names: write the column's "
+             "own name, in backquotes if it contains a dot",
+             full),
          result.place);
     result.text = full;
   }
@@ -248,9 +259,11 @@ std::string Parser::option_key() {
   }
   std::string key = next().text;
   // spark.databricks.delta-x.enabled: dots and dashes join words without blanks
-  while ((at_symbol(".") || at_symbol("-") || at_symbol(":")) && peek().begin == lexed_.tokens[at_ - 1].end) {
+  while ((at_symbol(".") || at_symbol("-") || at_symbol(":")) &&
+         peek().begin == lexed_.tokens[at_ - 1].end) {
     const Token& separator = next();
-    const bool joined = (at_name() || peek().kind == TokenKind::kNumber) && peek().begin == separator.end;
+    const bool joined =
+        (at_name() || peek().kind == TokenKind::kNumber) && peek().begin == separator.end;
     if (!joined) {
       fail_expected("the rest of the option's name");
       return key;
@@ -297,7 +310,8 @@ Options Parser::option_list() {
     if (failed_) return options;
     for (const Option& other : options) {
       if (other.key == option.key) {
-        note(invalid_argument("DUPLICATE_KEY", "the option '{}' is given twice", option.key), option.place);
+        note(invalid_argument("DUPLICATE_KEY", "the option '{}' is given twice", option.key),
+             option.place);
       }
     }
     options.push_back(std::move(option));
@@ -387,7 +401,8 @@ void sort_by_place(std::vector<Error>& errors) {
 template <typename Rule>
 auto parse_whole(std::string_view text, const std::string& file, Rule rule)
     -> decltype((std::declval<Parser&>().*rule)()) {
-  const Lexed lexed = lex(text, file, [](const std::string&) -> std::optional<std::string> { return std::nullopt; });
+  const Lexed lexed = lex(
+      text, file, [](const std::string&) -> std::optional<std::string> { return std::nullopt; });
   if (!lexed.errors.empty()) return lexed.errors.front();
   Parser parser(lexed, file);
   return (parser.*rule)();
@@ -395,7 +410,8 @@ auto parse_whole(std::string_view text, const std::string& file, Rule rule)
 
 }  // namespace
 
-Script parse_script(std::string_view text, const std::string& file, const Substitution& substitution) {
+Script parse_script(std::string_view text, const std::string& file,
+                    const Substitution& substitution) {
   Script script;
   const Lexed lexed = lex(text, file, substitution);
   script.errors = lexed.errors;

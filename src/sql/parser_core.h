@@ -48,7 +48,8 @@ class Parser {
   // "found X, expected <what>" at the next token; `keywords` are candidates for "did you mean".
   void fail_expected(std::string_view what, std::initializer_list<std::string_view> keywords = {});
   void fail_at(const SourcePlace& place, const std::string& message);
-  void fail_unsupported(const SourcePlace& place, const std::string& construct, const std::string& instead);
+  void fail_unsupported(const SourcePlace& place, const std::string& construct,
+                        const std::string& instead);
   // A mistake that does not stop the parser: the rest of the statement is read on.
   void note(Error error, const SourcePlace& place);
   std::string describe(const Token& token) const;
@@ -161,7 +162,7 @@ class Parser {
   bool statement(Statement& statement);
   void create(Statement& statement);
   void create_streaming_table(bool or_refresh, bool is_private, Statement& statement);
-  void create_materialized_view(bool or_refresh, Statement& statement);
+  void create_materialized_view(bool or_refresh, bool is_private, Statement& statement);
   void create_view(bool or_replace, bool temporary, Statement& statement);
   void create_flow(Statement& statement);
   void create_table(bool or_replace, Statement& statement);

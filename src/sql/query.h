@@ -14,13 +14,13 @@ namespace strandline::sql {
 
 // A table reference in a query, as the user wrote it.
 struct TableUse {
-  TableName name;                // empty parts for table functions
-  bool stream = false;           // STREAM(name), STREAM name
-  Options stream_options;        // WITH (readChangeFeed=true, ...)
+  TableName name;                              // empty parts for table functions
+  bool stream = false;                         // STREAM(name), STREAM name
+  Options stream_options;                      // WITH (readChangeFeed=true, ...)
   std::optional<std::string> version_as_of;    // literal text
   std::optional<std::string> timestamp_as_of;  // literal text
-  std::string function;          // lower case: read_files, table_changes, ...; "" for a name
-  std::vector<ExprPtr> arguments;                                // positional
+  std::string function;            // lower case: read_files, table_changes, ...; "" for a name
+  std::vector<ExprPtr> arguments;  // positional
   std::vector<std::pair<std::string, ExprPtr>> named_arguments;  // format => 'json'
   SourcePlace place;
 };
@@ -111,7 +111,7 @@ struct Query {
   std::variant<Select, SetOperation, ValuesRows, Derived> body;
   std::vector<OrderItem> order_by;
   bool order_by_all = false;
-  ExprPtr limit;   // null: none, also for LIMIT ALL
+  ExprPtr limit;  // null: none, also for LIMIT ALL
   ExprPtr offset;
   SourcePlace place;
 

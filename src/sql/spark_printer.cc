@@ -9,8 +9,21 @@ namespace strandline::sql {
 namespace {
 
 // Binding strength, weakest first.
-enum Level { kOrLevel = 1, kAndLevel, kNotLevel, kPredicateLevel, kComparisonLevel, kBitOrLevel, kBitXorLevel,
-             kBitAndLevel, kShiftLevel, kAddLevel, kMultiplyLevel, kUnaryLevel, kPostfixLevel };
+enum Level {
+  kOrLevel = 1,
+  kAndLevel,
+  kNotLevel,
+  kPredicateLevel,
+  kComparisonLevel,
+  kBitOrLevel,
+  kBitXorLevel,
+  kBitAndLevel,
+  kShiftLevel,
+  kAddLevel,
+  kMultiplyLevel,
+  kUnaryLevel,
+  kPostfixLevel
+};
 
 struct Operator {
   const char* text;
@@ -19,28 +32,50 @@ struct Operator {
 
 Operator operator_of(BinaryOp op) {
   switch (op) {
-    case BinaryOp::kOr: return {"OR", kOrLevel};
-    case BinaryOp::kAnd: return {"AND", kAndLevel};
-    case BinaryOp::kEqual: return {"=", kComparisonLevel};
-    case BinaryOp::kNullSafeEqual: return {"<=>", kComparisonLevel};
-    case BinaryOp::kNotEqual: return {"<>", kComparisonLevel};
-    case BinaryOp::kLess: return {"<", kComparisonLevel};
-    case BinaryOp::kLessEqual: return {"<=", kComparisonLevel};
-    case BinaryOp::kGreater: return {">", kComparisonLevel};
-    case BinaryOp::kGreaterEqual: return {">=", kComparisonLevel};
-    case BinaryOp::kBitOr: return {"|", kBitOrLevel};
-    case BinaryOp::kBitXor: return {"^", kBitXorLevel};
-    case BinaryOp::kBitAnd: return {"&", kBitAndLevel};
-    case BinaryOp::kShiftLeft: return {"<<", kShiftLevel};
-    case BinaryOp::kShiftRight: return {">>", kShiftLevel};
-    case BinaryOp::kShiftRightUnsigned: return {">>>", kShiftLevel};
-    case BinaryOp::kAdd: return {"+", kAddLevel};
-    case BinaryOp::kSubtract: return {"-", kAddLevel};
-    case BinaryOp::kConcat: return {"||", kAddLevel};
-    case BinaryOp::kMultiply: return {"*", kMultiplyLevel};
-    case BinaryOp::kDivide: return {"/", kMultiplyLevel};
-    case BinaryOp::kIntegerDivide: return {"DIV", kMultiplyLevel};
-    case BinaryOp::kModulo: return {"%", kMultiplyLevel};
+    case BinaryOp::kOr:
+      return {"OR", kOrLevel};
+    case BinaryOp::kAnd:
+      return {"AND", kAndLevel};
+    case BinaryOp::kEqual:
+      return {"=", kComparisonLevel};
+    case BinaryOp::kNullSafeEqual:
+      return {"<=>", kComparisonLevel};
+    case BinaryOp::kNotEqual:
+      return {"<>", kComparisonLevel};
+    case BinaryOp::kLess:
+      return {"<", kComparisonLevel};
+    case BinaryOp::kLessEqual:
+      return {"<=", kComparisonLevel};
+    case BinaryOp::kGreater:
+      return {">", kComparisonLevel};
+    case BinaryOp::kGreaterEqual:
+      return {">=", kComparisonLevel};
+    case BinaryOp::kBitOr:
+      return {"|", kBitOrLevel};
+    case BinaryOp::kBitXor:
+      return {"^", kBitXorLevel};
+    case BinaryOp::kBitAnd:
+      return {"&", kBitAndLevel};
+    case BinaryOp::kShiftLeft:
+      return {"<<", kShiftLevel};
+    case BinaryOp::kShiftRight:
+      return {">>", kShiftLevel};
+    case BinaryOp::kShiftRightUnsigned:
+      return {">>>", kShiftLevel};
+    case BinaryOp::kAdd:
+      return {"+", kAddLevel};
+    case BinaryOp::kSubtract:
+      return {"-", kAddLevel};
+    case BinaryOp::kConcat:
+      return {"||", kAddLevel};
+    case BinaryOp::kMultiply:
+      return {"*", kMultiplyLevel};
+    case BinaryOp::kDivide:
+      return {"/", kMultiplyLevel};
+    case BinaryOp::kIntegerDivide:
+      return {"DIV", kMultiplyLevel};
+    case BinaryOp::kModulo:
+      return {"%", kMultiplyLevel};
   }
   return {"?", kOrLevel};
 }
@@ -69,8 +104,9 @@ class SparkPrinter {
       const char* word = operation->kind == SetKind::kUnion       ? "UNION"
                          : operation->kind == SetKind::kIntersect ? "INTERSECT"
                                                                   : "EXCEPT";
-      result += fmt::format("({}) {}{}{} ({})", this->query(*operation->left), word, operation->all ? " ALL" : "",
-                            operation->by_name ? " BY NAME" : "", this->query(*operation->right));
+      result += fmt::format("({}) {}{}{} ({})", this->query(*operation->left), word,
+                            operation->all ? " ALL" : "", operation->by_name ? " BY NAME" : "",
+                            this->query(*operation->right));
     } else if (const auto* values = query.as<ValuesRows>()) {
       result += rows(*values);
     } else if (const auto* derived = query.as<Derived>()) {
@@ -120,11 +156,16 @@ class SparkPrinter {
 
   std::string bound(const FrameBound& bound) const {
     switch (bound.kind) {
-      case FrameBoundKind::kUnboundedPreceding: return "UNBOUNDED PRECEDING";
-      case FrameBoundKind::kUnboundedFollowing: return "UNBOUNDED FOLLOWING";
-      case FrameBoundKind::kCurrentRow: return "CURRENT ROW";
-      case FrameBoundKind::kPreceding: return expr(*bound.offset, kBitOrLevel) + " PRECEDING";
-      case FrameBoundKind::kFollowing: return expr(*bound.offset, kBitOrLevel) + " FOLLOWING";
+      case FrameBoundKind::kUnboundedPreceding:
+        return "UNBOUNDED PRECEDING";
+      case FrameBoundKind::kUnboundedFollowing:
+        return "UNBOUNDED FOLLOWING";
+      case FrameBoundKind::kCurrentRow:
+        return "CURRENT ROW";
+      case FrameBoundKind::kPreceding:
+        return expr(*bound.offset, kBitOrLevel) + " PRECEDING";
+      case FrameBoundKind::kFollowing:
+        return expr(*bound.offset, kBitOrLevel) + " FOLLOWING";
     }
     return "";
   }
@@ -136,7 +177,8 @@ class SparkPrinter {
     if (!spec.partition_by.empty()) add("PARTITION BY " + list(spec.partition_by));
     if (!spec.order_by.empty()) add("ORDER BY " + order(spec.order_by));
     if (spec.frame) {
-      add(fmt::format("{} BETWEEN {} AND {}", spec.frame->unit == FrameUnit::kRows ? "ROWS" : "RANGE",
+      add(fmt::format("{} BETWEEN {} AND {}",
+                      spec.frame->unit == FrameUnit::kRows ? "ROWS" : "RANGE",
                       bound(spec.frame->start), bound(spec.frame->end)));
     }
     return "(" + result + ")";
@@ -144,25 +186,39 @@ class SparkPrinter {
 
   std::string rows(const ValuesRows& values) const {
     std::string result = "VALUES ";
-    for (size_t i = 0; i < values.rows.size(); ++i) result += (i == 0 ? "(" : ", (") + list(values.rows[i]) + ")";
+    for (size_t i = 0; i < values.rows.size(); ++i)
+      result += (i == 0 ? "(" : ", (") + list(values.rows[i]) + ")";
     return result;
   }
 
   static Printed literal(const Literal& literal) {
     switch (literal.type) {
-      case TypeId::kVoid: return {"NULL", kPostfixLevel};
-      case TypeId::kString: return {spark_string(literal.text), kPostfixLevel};
-      case TypeId::kBinary: return {"X'" + literal.text + "'", kPostfixLevel};
-      case TypeId::kDate: return {"DATE " + spark_string(literal.text), kPostfixLevel};
-      case TypeId::kTimestamp: return {"TIMESTAMP " + spark_string(literal.text), kPostfixLevel};
-      case TypeId::kTimestampNtz: return {"TIMESTAMP_NTZ " + spark_string(literal.text), kPostfixLevel};
-      case TypeId::kByte: return {literal.text + "Y", kPostfixLevel};
-      case TypeId::kShort: return {literal.text + "S", kPostfixLevel};
-      case TypeId::kLong: return {literal.text + "L", kPostfixLevel};
-      case TypeId::kFloat: return {literal.text + "F", kPostfixLevel};
-      case TypeId::kDouble: return {literal.text + "D", kPostfixLevel};
-      case TypeId::kDecimal: return {literal.text + "BD", kPostfixLevel};
-      default: return {literal.text, kPostfixLevel};
+      case TypeId::kVoid:
+        return {"NULL", kPostfixLevel};
+      case TypeId::kString:
+        return {spark_string(literal.text), kPostfixLevel};
+      case TypeId::kBinary:
+        return {"X'" + literal.text + "'", kPostfixLevel};
+      case TypeId::kDate:
+        return {"DATE " + spark_string(literal.text), kPostfixLevel};
+      case TypeId::kTimestamp:
+        return {"TIMESTAMP " + spark_string(literal.text), kPostfixLevel};
+      case TypeId::kTimestampNtz:
+        return {"TIMESTAMP_NTZ " + spark_string(literal.text), kPostfixLevel};
+      case TypeId::kByte:
+        return {literal.text + "Y", kPostfixLevel};
+      case TypeId::kShort:
+        return {literal.text + "S", kPostfixLevel};
+      case TypeId::kLong:
+        return {literal.text + "L", kPostfixLevel};
+      case TypeId::kFloat:
+        return {literal.text + "F", kPostfixLevel};
+      case TypeId::kDouble:
+        return {literal.text + "D", kPostfixLevel};
+      case TypeId::kDecimal:
+        return {literal.text + "BD", kPostfixLevel};
+      default:
+        return {literal.text, kPostfixLevel};
     }
   }
 
@@ -171,13 +227,16 @@ class SparkPrinter {
     for (size_t i = 0; i < call.args.size(); ++i) {
       if (i > 0) args += ", ";
       args += expr(*call.args[i]);
-      if (i < call.arg_names.size() && !call.arg_names[i].empty()) args += " AS " + spark_name(call.arg_names[i]);
+      if (i < call.arg_names.size() && !call.arg_names[i].empty())
+        args += " AS " + spark_name(call.arg_names[i]);
     }
     for (const auto& [key, value] : call.named_args) {
-      args += fmt::format("{}{} => {}", args.empty() ? "" : ", ", spark_name(key.text), expr(*value));
+      args +=
+          fmt::format("{}{} => {}", args.empty() ? "" : ", ", spark_name(key.text), expr(*value));
     }
     std::string result = fmt::format("{}({})", call.name.text, args);
-    if (!call.within_group.empty()) result += fmt::format(" WITHIN GROUP (ORDER BY {})", order(call.within_group));
+    if (!call.within_group.empty())
+      result += fmt::format(" WITHIN GROUP (ORDER BY {})", order(call.within_group));
     if (call.filter) result += fmt::format(" FILTER (WHERE {})", expr(*call.filter));
     if (call.ignore_nulls) result += *call.ignore_nulls ? " IGNORE NULLS" : " RESPECT NULLS";
     if (call.over) result += " OVER " + window(*call.over);
@@ -186,24 +245,31 @@ class SparkPrinter {
 
   Printed print(const Expr& node) const {
     if (const auto* constant = node.as<Literal>()) return literal(*constant);
-    if (const auto* column = node.as<ColumnRef>()) return {spark_names(column->parts), kPostfixLevel};
+    if (const auto* column = node.as<ColumnRef>())
+      return {spark_names(column->parts), kPostfixLevel};
     if (const auto* star = node.as<Star>()) return {this->star(*star), kPostfixLevel};
     if (const auto* field = node.as<FieldAccess>()) {
       // a.b would be read as one column: the parentheses keep the tree as it is
-      return {fmt::format("({}).{}", expr(*field->value), spark_name(field->name.text)), kPostfixLevel};
+      return {fmt::format("({}).{}", expr(*field->value), spark_name(field->name.text)),
+              kPostfixLevel};
     }
     if (const auto* index = node.as<IndexAccess>()) {
-      return {fmt::format("{}[{}]", expr(*index->value, kPostfixLevel), expr(*index->index)), kPostfixLevel};
+      return {fmt::format("{}[{}]", expr(*index->value, kPostfixLevel), expr(*index->index)),
+              kPostfixLevel};
     }
     if (const auto* json = node.as<JsonAccess>()) {
-      return {fmt::format("{}:{}", expr(*json->value, kPostfixLevel), json_path(json->path)), kPostfixLevel};
+      return {fmt::format("{}:{}", expr(*json->value, kPostfixLevel), json_path(json->path)),
+              kPostfixLevel};
     }
     if (const auto* unary = node.as<Unary>()) {
       if (unary->op == UnaryOp::kNot) return {"NOT " + expr(*unary->operand, kNotLevel), kNotLevel};
-      const char* sign = unary->op == UnaryOp::kMinus ? "- " : unary->op == UnaryOp::kPlus ? "+ " : "~";
+      const char* sign = unary->op == UnaryOp::kMinus  ? "- "
+                         : unary->op == UnaryOp::kPlus ? "+ "
+                                                       : "~";
       // "- 1" would be read as a constant
       const bool number = unary->operand->as<Literal>() != nullptr;
-      const std::string operand = number ? "(" + expr(*unary->operand) + ")" : expr(*unary->operand, kUnaryLevel);
+      const std::string operand =
+          number ? "(" + expr(*unary->operand) + ")" : expr(*unary->operand, kUnaryLevel);
       return {sign + operand, kUnaryLevel};
     }
     if (const auto* operation = node.as<Binary>()) {
@@ -215,13 +281,24 @@ class SparkPrinter {
     if (const auto* is = node.as<Is>()) {
       std::string what;
       switch (is->what) {
-        case IsWhat::kNull: what = "NULL"; break;
-        case IsWhat::kTrue: what = "TRUE"; break;
-        case IsWhat::kFalse: what = "FALSE"; break;
-        case IsWhat::kUnknown: what = "UNKNOWN"; break;
-        case IsWhat::kDistinctFrom: what = "DISTINCT FROM " + expr(*is->other, kBitOrLevel); break;
+        case IsWhat::kNull:
+          what = "NULL";
+          break;
+        case IsWhat::kTrue:
+          what = "TRUE";
+          break;
+        case IsWhat::kFalse:
+          what = "FALSE";
+          break;
+        case IsWhat::kUnknown:
+          what = "UNKNOWN";
+          break;
+        case IsWhat::kDistinctFrom:
+          what = "DISTINCT FROM " + expr(*is->other, kBitOrLevel);
+          break;
       }
-      return {fmt::format("{} IS {}{}", expr(*is->value, kPredicateLevel), is->negated ? "NOT " : "", what),
+      return {fmt::format("{} IS {}{}", expr(*is->value, kPredicateLevel),
+                          is->negated ? "NOT " : "", what),
               kPredicateLevel};
     }
     if (const auto* between = node.as<Between>()) {
@@ -232,12 +309,15 @@ class SparkPrinter {
     }
     if (const auto* like = node.as<Like>()) return {this->like(*like), kPredicateLevel};
     if (const auto* in = node.as<In>()) {
-      return {fmt::format("{} {}IN ({})", expr(*in->value, kPredicateLevel), in->negated ? "NOT " : "",
-                          in->query ? query(*in->query) : list(in->list)),
-              kPredicateLevel};
+      return {
+          fmt::format("{} {}IN ({})", expr(*in->value, kPredicateLevel), in->negated ? "NOT " : "",
+                      in->query ? query(*in->query) : list(in->list)),
+          kPredicateLevel};
     }
-    if (const auto* exists = node.as<Exists>()) return {"EXISTS (" + query(*exists->query) + ")", kPostfixLevel};
-    if (const auto* subquery = node.as<ScalarSubquery>()) return {"(" + query(*subquery->query) + ")", kPostfixLevel};
+    if (const auto* exists = node.as<Exists>())
+      return {"EXISTS (" + query(*exists->query) + ")", kPostfixLevel};
+    if (const auto* subquery = node.as<ScalarSubquery>())
+      return {"(" + query(*subquery->query) + ")", kPostfixLevel};
     if (const auto* choice = node.as<Case>()) {
       std::string result = "CASE";
       if (choice->operand) result += " " + expr(*choice->operand);
@@ -248,14 +328,17 @@ class SparkPrinter {
       return {result + " END", kPostfixLevel};
     }
     if (const auto* cast = node.as<Cast>()) {
-      return {fmt::format("{}({} AS {})", cast->try_cast ? "TRY_CAST" : "CAST", expr(*cast->value), to_sql(cast->type)),
+      return {fmt::format("{}({} AS {})", cast->try_cast ? "TRY_CAST" : "CAST", expr(*cast->value),
+                          to_sql(cast->type)),
               kPostfixLevel};
     }
     if (const auto* function = node.as<Call>()) return call(*function);
     if (const auto* lambda = node.as<Lambda>()) {
       std::string params;
-      for (const std::string& param : lambda->params) params += (params.empty() ? "" : ", ") + spark_name(param);
-      return {fmt::format("{} -> {}", lambda->params.size() == 1 ? params : "(" + params + ")", expr(*lambda->body)),
+      for (const std::string& param : lambda->params)
+        params += (params.empty() ? "" : ", ") + spark_name(param);
+      return {fmt::format("{} -> {}", lambda->params.size() == 1 ? params : "(" + params + ")",
+                          expr(*lambda->body)),
               kOrLevel};
     }
     if (const auto* interval = node.as<IntervalLiteral>()) {
@@ -270,13 +353,17 @@ class SparkPrinter {
   }
 
   std::string like(const Like& like) const {
-    const char* word = like.kind == LikeKind::kLike ? "LIKE" : like.kind == LikeKind::kILike ? "ILIKE" : "RLIKE";
-    std::string result = fmt::format("{} {}{} ", expr(*like.value, kPredicateLevel), like.negated ? "NOT " : "", word);
+    const char* word = like.kind == LikeKind::kLike    ? "LIKE"
+                       : like.kind == LikeKind::kILike ? "ILIKE"
+                                                       : "RLIKE";
+    std::string result = fmt::format("{} {}{} ", expr(*like.value, kPredicateLevel),
+                                     like.negated ? "NOT " : "", word);
     if (like.quantifier == LikeQuantifier::kOne) {
       result += expr(*like.patterns[0], kBitOrLevel);
       if (like.escape) result += " ESCAPE " + spark_string(*like.escape);
     } else {
-      result += fmt::format("{} ({})", like.quantifier == LikeQuantifier::kAny ? "ANY" : "ALL", list(like.patterns));
+      result += fmt::format("{} ({})", like.quantifier == LikeQuantifier::kAny ? "ANY" : "ALL",
+                            list(like.patterns));
     }
     return result;
   }
@@ -320,8 +407,8 @@ class SparkPrinter {
 
   std::string relation(const Relation& node) const {
     if (const auto* view = node.as<LateralView>()) {
-      std::string result = fmt::format("{} LATERAL VIEW {}{}", relation(*view->input), view->outer ? "OUTER " : "",
-                                       expr(*view->generator));
+      std::string result = fmt::format("{} LATERAL VIEW {}{}", relation(*view->input),
+                                       view->outer ? "OUTER " : "", expr(*view->generator));
       if (node.alias) result += " " + spark_name(node.alias->text);
       if (!node.column_aliases.empty()) result += " AS " + names(node.column_aliases);
       return result;
@@ -334,26 +421,36 @@ class SparkPrinter {
     } else if (const auto* values = node.as<ValuesRows>()) {
       result = rows(*values);
     } else if (const auto* join = node.as<Join>()) {
-      const bool nested = join->right->as<Join>() != nullptr || join->right->as<LateralView>() != nullptr;
-      const std::string right = nested ? "(" + relation(*join->right) + ")" : relation(*join->right);
-      result = fmt::format("{} {}{} {}{}", relation(*join->left), join->natural ? "NATURAL " : "", join_words(join->kind),
-                           join->lateral ? "LATERAL " : "", right);
+      const bool nested =
+          join->right->as<Join>() != nullptr || join->right->as<LateralView>() != nullptr;
+      const std::string right =
+          nested ? "(" + relation(*join->right) + ")" : relation(*join->right);
+      result = fmt::format("{} {}{} {}{}", relation(*join->left), join->natural ? "NATURAL " : "",
+                           join_words(join->kind), join->lateral ? "LATERAL " : "", right);
       if (join->on) result += " ON " + expr(*join->on);
       if (!join->using_columns.empty()) result += " USING (" + names(join->using_columns) + ")";
     }
-    if (node.alias) result += " AS " + spark_name(node.alias->text) + columns_in_parentheses(node.column_aliases);
+    if (node.alias)
+      result += " AS " + spark_name(node.alias->text) + columns_in_parentheses(node.column_aliases);
     return result;
   }
 
   static const char* join_words(JoinKind kind) {
     switch (kind) {
-      case JoinKind::kInner: return "JOIN";
-      case JoinKind::kLeft: return "LEFT JOIN";
-      case JoinKind::kRight: return "RIGHT JOIN";
-      case JoinKind::kFull: return "FULL JOIN";
-      case JoinKind::kCross: return "CROSS JOIN";
-      case JoinKind::kLeftSemi: return "LEFT SEMI JOIN";
-      case JoinKind::kLeftAnti: return "LEFT ANTI JOIN";
+      case JoinKind::kInner:
+        return "JOIN";
+      case JoinKind::kLeft:
+        return "LEFT JOIN";
+      case JoinKind::kRight:
+        return "RIGHT JOIN";
+      case JoinKind::kFull:
+        return "FULL JOIN";
+      case JoinKind::kCross:
+        return "CROSS JOIN";
+      case JoinKind::kLeftSemi:
+        return "LEFT SEMI JOIN";
+      case JoinKind::kLeftAnti:
+        return "LEFT ANTI JOIN";
     }
     return "JOIN";
   }
@@ -368,21 +465,24 @@ class SparkPrinter {
   std::string select(const Select& select) const {
     // SET of the pipe syntax has no other spelling
     if (select.items.size() == 1) {
-      if (const auto* star = select.items[0].expr->as<Star>(); star != nullptr && !star->replaced.empty()) {
+      if (const auto* star = select.items[0].expr->as<Star>();
+          star != nullptr && !star->replaced.empty()) {
         Select without = select;
         Star plain = *star;
         plain.replaced.clear();
         without.items[0].expr = make_expr(std::move(plain), select.items[0].expr->place);
         std::string result = this->select(without) + " |> SET ";
         for (size_t i = 0; i < star->replaced.size(); ++i) {
-          result += fmt::format("{}{} = {}", i == 0 ? "" : ", ", spark_name(star->replaced[i].first.text),
-                                expr(*star->replaced[i].second));
+          result +=
+              fmt::format("{}{} = {}", i == 0 ? "" : ", ", spark_name(star->replaced[i].first.text),
+                          expr(*star->replaced[i].second));
         }
         return result;
       }
     }
     std::string result = select.distinct ? "SELECT DISTINCT " : "SELECT ";
-    for (size_t i = 0; i < select.items.size(); ++i) result += (i == 0 ? "" : ", ") + item(select.items[i]);
+    for (size_t i = 0; i < select.items.size(); ++i)
+      result += (i == 0 ? "" : ", ") + item(select.items[i]);
     if (select.from) result += " FROM " + relation(*select.from);
     if (select.where) result += " WHERE " + expr(*select.where);
     if (select.group_by_all) result += " GROUP BY ALL";
@@ -391,7 +491,8 @@ class SparkPrinter {
     if (select.qualify) result += " QUALIFY " + expr(*select.qualify);
     for (size_t i = 0; i < select.windows.size(); ++i) {
       const NamedWindow& named = select.windows[i];
-      result += fmt::format("{} {} AS {}", i == 0 ? " WINDOW" : ",", spark_name(named.name.text), window(named.spec));
+      result += fmt::format("{} {} AS {}", i == 0 ? " WINDOW" : ",", spark_name(named.name.text),
+                            window(named.spec));
     }
     return result;
   }

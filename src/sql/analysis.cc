@@ -1,0 +1,199 @@
+// Questions about parsed text: tables used, columns read, calls that make a source not replayable.
+#include <algorithm>
+#include <array>
+#include <functional>
+
+#include "sql/duckdb_printer.h"
+#include "sql/names.h"
+
+namespace strandline::sql {
+
+namespace {
+
+constexpr std::array<std::string_view, 13> kNondeterministic = {
+    "rand",
+    "random",
+    "randn",
+    "uuid",
+    "shuffle",
+    "monotonically_increasing_id",
+    "spark_partition_id",
+    "input_file_name",
+    "randstr",
+    "uniform",
+    "current_user",
+    "session_user",
+    "user",
+};
+
+// Walks a query with the common table expressions that are in scope; calls back for each table use
+// and each expression, in text order.
+class Walker {
+ public:
+  std::function<void(const TableUse&)> on_table;
+  std::function<void(const Expr&)> on_expr;
+
+  void query(const Query& query) {
+    const size_t scope = ctes_.size();
+    for (const Cte& cte : query.with) {
+      this->query(*cte.query);
+      ctes_.push_back(cte.name.text);
+    }
+    if (const auto* select = query.as<Select>()) {
+      for (const SelectItem& item : select->items) expr(item.expr);
+      relation(select->from);
+      expr(select->where);
+      for (const ExprPtr& key : select->group_by) expr(key);
+      expr(select->having);
+      expr(select->qualify);
+      for (const NamedWindow& window : select->windows) {
+        for (const ExprPtr& part : window.spec.partition_by) expr(part);
+        for (const OrderItem& item : window.spec.order_by) expr(item.expr);
+      }
+    } else if (const auto* operation = query.as<SetOperation>()) {
+      this->query(*operation->left);
+      this->query(*operation->right);
+    } else if (const auto* values = query.as<ValuesRows>()) {
+      rows(*values);
+    } else if (const auto* derived = query.as<Derived>()) {
+      this->query(*derived->query);
+    }
+    for (const OrderItem& item : query.order_by) expr(item.expr);
+    expr(query.limit);
+    expr(query.offset);
+    ctes_.resize(scope);
+  }
+
+  void expr(const ExprPtr& node) {
+    if (node) expr(*node);
+  }
+
+  void expr(const Expr& node) {
+    if (on_expr) on_expr(node);
+    for_each_child(node, [&](const ExprPtr& child) { expr(*child); });
+    if (const auto* in = node.as<In>(); in != nullptr && in->query) query(*in->query);
+    if (const auto* exists = node.as<Exists>()) query(*exists->query);
+    if (const auto* subquery = node.as<ScalarSubquery>()) query(*subquery->query);
+  }
+
+ private:
+  void rows(const ValuesRows& values) {
+    for (const auto& row : values.rows) {
+      for (const ExprPtr& value : row) expr(value);
+    }
+  }
+
+  void relation(const RelationPtr& node) {
+    if (!node) return;
+    if (const auto* table = node->as<TableUse>()) {
+      const bool cte = table->function.empty() && !table->stream && !table->name.is_path &&
+                       table->name.parts.size() == 1 &&
+                       std::any_of(ctes_.begin(), ctes_.end(), [&](const std::string& name) {
+                         return same_name(name, table->name.parts[0]);
+                       });
+      if (!cte && on_table) on_table(*table);
+      for (const ExprPtr& argument : table->arguments) expr(argument);
+      for (const auto& [key, value] : table->named_arguments) expr(value);
+    } else if (const auto* derived = node->as<Derived>()) {
+      query(*derived->query);
+    } else if (const auto* values = node->as<ValuesRows>()) {
+      rows(*values);
+    } else if (const auto* join = node->as<Join>()) {
+      relation(join->left);
+      relation(join->right);
+      expr(join->on);
+    } else if (const auto* view = node->as<LateralView>()) {
+      relation(view->input);
+      expr(view->generator);
+    }
+  }
+
+  std::vector<std::string> ctes_;
+};
+
+void add_nondeterministic(const Expr& node, std::vector<Name>& found) {
+  const auto* call = node.as<Call>();
+  if (call == nullptr) return;
+  if (std::find(kNondeterministic.begin(), kNondeterministic.end(), call->name.text) !=
+      kNondeterministic.end()) {
+    found.push_back(call->name);
+  }
+}
+
+void collect_columns(const Expr& node, std::vector<std::string>& params, std::vector<Name>& found) {
+  if (const auto* column = node.as<ColumnRef>()) {
+    const bool param = std::any_of(params.begin(), params.end(), [&](const std::string& name) {
+      return same_name(name, column->parts[0]);
+    });
+    if (param) return;
+    std::string text;
+    for (const std::string& part : column->parts) {
+      if (!text.empty()) text += '.';
+      // In a dotted name a part that holds a dot itself keeps its backquotes.
+      text +=
+          column->parts.size() > 1 && part.find('.') != std::string::npos ? "`" + part + "`" : part;
+    }
+    const bool known = std::any_of(found.begin(), found.end(),
+                                   [&](const Name& name) { return same_name(name.text, text); });
+    if (!known) found.push_back(Name{std::move(text), node.place});
+    return;
+  }
+  const size_t scope = params.size();
+  if (const auto* lambda = node.as<Lambda>())
+    params.insert(params.end(), lambda->params.begin(), lambda->params.end());
+  for_each_child(node, [&](const ExprPtr& child) { collect_columns(*child, params, found); });
+  params.resize(scope);
+}
+
+}  // namespace
+
+std::vector<TableUse> table_uses(const Query& query) {
+  std::vector<TableUse> found;
+  Walker walker;
+  walker.on_table = [&](const TableUse& use) { found.push_back(use); };
+  walker.query(query);
+  return found;
+}
+
+std::vector<Name> columns_read(const Expr& expr) {
+  std::vector<std::string> params;
+  std::vector<Name> found;
+  collect_columns(expr, params, found);
+  return found;
+}
+
+std::vector<Name> nondeterministic_calls(const Query& query) {
+  std::vector<Name> found;
+  Walker walker;
+  walker.on_expr = [&](const Expr& node) { add_nondeterministic(node, found); };
+  walker.query(query);
+  return found;
+}
+
+std::vector<Name> nondeterministic_calls(const Expr& expr) {
+  std::vector<Name> found;
+  Walker walker;
+  walker.on_expr = [&](const Expr& node) { add_nondeterministic(node, found); };
+  walker.expr(expr);
+  return found;
+}
+
+std::vector<ExprPtr> sequence_parts(const Expr& expr) {
+  const auto* call = expr.as<Call>();
+  if (call != nullptr && call->name.text == "struct" && !call->args.empty()) return call->args;
+  return {std::make_shared<const Expr>(expr)};
+}
+
+std::optional<Name> plain_column(const Expr& expr) {
+  const auto* column = expr.as<ColumnRef>();
+  if (column == nullptr || column->parts.size() != 1) return std::nullopt;
+  return Name{column->parts[0], expr.place};
+}
+
+std::optional<std::string> literal_text(const Expr& expr) {
+  const auto* literal = expr.as<Literal>();
+  if (literal == nullptr || literal->type == TypeId::kVoid) return std::nullopt;
+  return literal->text;
+}
+
+}  // namespace strandline::sql

@@ -1,0 +1,714 @@
+// Function calls as DuckDB text.
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "sql/date_pattern.h"
+#include "sql/duckdb_core.h"
+#include "sql/names.h"
+#include "sql/parser.h"
+
+namespace strandline::sql {
+
+namespace {
+
+// Days since 1970-01-01 to year, month, day (proleptic Gregorian).
+void civil_from_days(int64_t days, int64_t* year, int* month, int* day) {
+  days += 719468;
+  const int64_t era = (days >= 0 ? days : days - 146096) / 146097;
+  const int64_t of_era = days - era * 146097;
+  const int64_t year_of_era = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+  const int64_t day_of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+  const int64_t shifted_month = (5 * day_of_year + 2) / 153;
+  *day = static_cast<int>(day_of_year - (153 * shifted_month + 2) / 5 + 1);
+  *month = static_cast<int>(shifted_month < 10 ? shifted_month + 3 : shifted_month - 9);
+  *year = year_of_era + era * 400 + (*month <= 2 ? 1 : 0);
+}
+
+std::string utc_text(int64_t micros) {
+  const int64_t day_us = 86400000000;
+  int64_t days = micros / day_us;
+  int64_t rest = micros % day_us;
+  if (rest < 0) {
+    rest += day_us;
+    --days;
+  }
+  int64_t year = 0;
+  int month = 0;
+  int day = 0;
+  civil_from_days(days, &year, &month, &day);
+  const int64_t seconds = rest / 1000000;
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}.{:06}+00", year, month, day,
+                     seconds / 3600, seconds / 60 % 60, seconds % 60, rest % 1000000);
+}
+
+// Spark's unit names of date_trunc and trunc, "" if unknown.
+std::string truncation_unit(const std::string& unit) {
+  const std::string word = upper_ascii(unit);
+  if (word == "YEAR" || word == "YYYY" || word == "YY") return "year";
+  if (word == "QUARTER") return "quarter";
+  if (word == "MONTH" || word == "MON" || word == "MM") return "month";
+  if (word == "WEEK") return "week";
+  if (word == "DAY" || word == "DD") return "day";
+  if (word == "HOUR") return "hour";
+  if (word == "MINUTE") return "minute";
+  if (word == "SECOND") return "second";
+  if (word == "MILLISECOND") return "milliseconds";
+  if (word == "MICROSECOND") return "microseconds";
+  return "";
+}
+
+// The structure argument of json_transform; "" for types it has not.
+std::string json_structure(const DataType& type) {
+  switch (type.id) {
+    case TypeId::kStruct: {
+      std::string fields;
+      for (const Field& field : *type.fields) {
+        const std::string of_field = json_structure(field.type);
+        if (of_field.empty()) return "";
+        fields += (fields.empty() ? "" : ",") + json_string(field.name) + ":" + of_field;
+      }
+      return "{" + fields + "}";
+    }
+    case TypeId::kArray: {
+      const std::string element = json_structure(*type.element);
+      return element.empty() ? "" : "[" + element + "]";
+    }
+    case TypeId::kMap: {
+      const std::string value = json_structure(*type.element);
+      return value.empty() || type.key->id != TypeId::kString
+                 ? ""
+                 : "{\"MAP\":{\"VARCHAR\":" + value + "}}";
+    }
+    case TypeId::kBinary:
+    case TypeId::kInterval:
+    case TypeId::kVariant:
+    case TypeId::kVoid:
+      return "";
+    default:
+      return json_string(duckdb_type(type));
+  }
+}
+
+std::string pure_name(const Expr& expr) {
+  if (const auto* column = expr.as<ColumnRef>()) return column->parts.back();
+  if (const auto* field = expr.as<FieldAccess>()) return field->name.text;
+  return "";
+}
+
+}  // namespace
+
+std::optional<std::string> DuckdbPrinter::constant_argument(const Call& call, size_t index,
+                                                            const char* what) {
+  const auto* literal = index < call.args.size() ? call.args[index]->as<Literal>() : nullptr;
+  if (literal == nullptr || literal->type == TypeId::kVoid) {
+    fail_unsupported(call.name.place,
+                     fmt::format("{} with {} that is not a constant", call.name.text, what), "");
+    return std::nullopt;
+  }
+  return literal->text;
+}
+
+std::optional<std::string> DuckdbPrinter::pattern_argument(const Call& call, size_t index,
+                                                           bool parse) {
+  const std::optional<std::string> pattern = constant_argument(call, index, "a pattern");
+  if (!pattern) return std::nullopt;
+  Result<std::string> translated =
+      strftime_pattern(*pattern, parse ? PatternUse::kParse : PatternUse::kFormat);
+  if (!translated.ok()) {
+    fail(translated.error(), call.args[index]->place);
+    return std::nullopt;
+  }
+  return duckdb_string(*translated);
+}
+
+std::string DuckdbPrinter::now_text() {
+  return options_.now_us ? fmt::format("CAST('{}' AS TIMESTAMPTZ)", utc_text(*options_.now_us))
+                         : "now()";
+}
+
+std::string DuckdbPrinter::suffix(const Call& call) {
+  std::string result;
+  if (call.filter) result += fmt::format(" FILTER (WHERE {})", expr(call.filter));
+  if (call.over) {
+    result += " OVER ";
+    const WindowSpec& spec = *call.over;
+    const bool only_name =
+        spec.base && spec.partition_by.empty() && spec.order_by.empty() && !spec.frame;
+    result += only_name ? duckdb_name(spec.base->text) : window(spec);
+  }
+  return result;
+}
+
+std::string DuckdbPrinter::fill_form(const Function& function, const Call& call) {
+  std::string result;
+  const std::string_view form = function.form;
+  for (size_t i = 0; i < form.size(); ++i) {
+    if (form[i] == '@') {
+      result += suffix(call);
+      continue;
+    }
+    if (form[i] != '$' || i + 1 >= form.size()) {
+      result += form[i];
+      continue;
+    }
+    const char kind = form[++i];
+    if (kind == '*') {
+      result += list(call.args);
+    } else if (kind == 'd') {
+      if (call.distinct) result += "DISTINCT ";
+    } else if (kind >= '1' && kind <= '9') {
+      result += expr(call.args[static_cast<size_t>(kind - '1')]);
+    } else {
+      const ExprPtr& argument = call.args[static_cast<size_t>(form[++i] - '1')];
+      result += kind == 's'   ? as_string(argument)
+                : kind == 't' ? as_time(argument)
+                : kind == 'D' ? as_date(argument)
+                              : as_bytes(argument);
+    }
+  }
+  return result;
+}
+
+std::string DuckdbPrinter::call(const Expr& node, const Call& call) {
+  bool known = false;
+  const Function* function = find_function(call.name.text, call.args.size(), &known);
+  if (function == nullptr) {
+    if (known) {
+      fail(invalid_argument("WRONG_NUM_ARGS", "the function {} does not take {} argument{}",
+                            call.name.text, call.args.size(), call.args.size() == 1 ? "" : "s"),
+           node.place);
+      return "";
+    }
+    const std::string_view reason = refused_function(call.name.text);
+    const std::string nearest = reason.empty() ? nearest_function(call.name.text) : "";
+    fail(unsupported("UNRESOLVED_ROUTINE", "the function {} is not supported{}{}", call.name.text,
+                     reason.empty() ? "" : fmt::format(": {}", reason),
+                     nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest)),
+         node.place);
+    return "";
+  }
+  if (!call.named_args.empty()) {
+    fail_unsupported(call.named_args[0].first.place, "a named argument of " + call.name.text,
+                     "give it by position");
+    return "";
+  }
+  const bool aggregate = function->kind == FunctionKind::kAggregate;
+  if (!aggregate && function->kind != FunctionKind::kWindow && call.over) {
+    fail(invalid_argument("UNSUPPORTED_EXPR_FOR_WINDOW",
+                          "{} is not a window function: OVER has no meaning there", call.name.text),
+         node.place);
+    return "";
+  }
+  if (function->kind == FunctionKind::kWindow && !call.over) {
+    fail(invalid_argument("WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE",
+                          "the window function {} needs OVER (...)", call.name.text),
+         node.place);
+    return "";
+  }
+  if (!aggregate && (call.filter || call.distinct)) {
+    fail(invalid_argument("INVALID_SQL_FUNCTION_PLAN_STRUCTURE",
+                          "{} is not an aggregate: {} has no meaning there", call.name.text,
+                          call.filter ? "FILTER" : "DISTINCT"),
+         node.place);
+    return "";
+  }
+  if (call.distinct && call.over) {
+    fail(unsupported("DISTINCT_WINDOW_FUNCTION_UNSUPPORTED",
+                     "DISTINCT in a window function is not supported"),
+         node.place);
+    return "";
+  }
+  if (function->kind == FunctionKind::kGenerator) {
+    fail_unsupported(node.place, call.name.text + " inside an expression",
+                     "make it a column of its own in SELECT, or use LATERAL VIEW");
+    return "";
+  }
+  if (function->form != "!") {
+    if (call.ignore_nulls || !call.within_group.empty()) {
+      fail_unsupported(node.place,
+                       fmt::format("{} with {}", call.name.text,
+                                   call.within_group.empty() ? "IGNORE NULLS" : "WITHIN GROUP"),
+                       "");
+      return "";
+    }
+    return fill_form(*function, call);
+  }
+  if (aggregate || function->kind == FunctionKind::kWindow) return aggregate_special(node, call);
+  return special(node, call);
+}
+
+std::string DuckdbPrinter::aggregate_special(const Expr& node, const Call& call) {
+  const std::string& name = call.name.text;
+  const std::string distinct = call.distinct ? "DISTINCT " : "";
+  if (name == "count") {
+    std::string what;
+    if (call.args.size() == 1) {
+      const auto* star = call.args[0]->as<Star>();
+      what = star != nullptr && star->qualifier.empty() ? "*" : expr(call.args[0]);
+      if (star != nullptr && (!star->qualifier.empty() || call.distinct)) {
+        fail_unsupported(node.place, "count of t.* or DISTINCT *", "name the columns");
+      }
+    } else {  // rows in which no argument is null
+      std::string condition;
+      for (const ExprPtr& arg : call.args) {
+        condition += fmt::format("{}{} IS NOT NULL", condition.empty() ? "" : " AND ", expr(arg));
+      }
+      what = fmt::format("CASE WHEN {} THEN row({}) END", condition, list(call.args));
+    }
+    return fmt::format("count({}{}){}", distinct, what, suffix(call));
+  }
+  if (name == "sum") {
+    const std::string sum = fmt::format("sum({}{}){}", distinct, expr(call.args[0]), suffix(call));
+    return is_integer(known_type(*call.args[0])) ? fmt::format("CAST({} AS BIGINT)", sum) : sum;
+  }
+  if (name == "avg" || name == "mean") {
+    std::string value = expr(call.args[0]);
+    const TypeId type = known_type(*call.args[0]);
+    if (type == TypeId::kDecimal) {
+      fail_unsupported(node.place, name + " of a DECIMAL", "cast it to DOUBLE");
+    } else if (type == TypeId::kVoid) {
+      value = fmt::format(
+          "CASE WHEN typeof({0}) LIKE 'DECIMAL%' THEN error('[UNSUPPORTED_CONSTRUCT] {1} of a "
+          "DECIMAL is "
+          "not supported: cast it to DOUBLE') ELSE {0} END",
+          value, name);
+    }
+    return fmt::format("avg({}{}){}", distinct, value, suffix(call));
+  }
+  if (name == "first" || name == "last" || name == "first_value" || name == "last_value" ||
+      name == "any_value") {
+    bool ignore_nulls = call.ignore_nulls.value_or(false);
+    if (call.args.size() == 2) {
+      const std::optional<std::string> flag = constant_argument(call, 1, "an ignore-nulls flag");
+      if (!flag) return "";
+      ignore_nulls = *flag == "true";
+    }
+    const bool is_last = name == "last" || name == "last_value";
+    const std::string value = expr(call.args[0]);
+    if (call.over) {
+      return fmt::format("{}({}{}){}", is_last ? "last_value" : "first_value", value,
+                         ignore_nulls ? " IGNORE NULLS" : "", suffix(call));
+    }
+    if (!ignore_nulls)
+      return fmt::format("{}({}){}", is_last ? "last" : "first", value, suffix(call));
+    std::string condition = fmt::format("{} IS NOT NULL", value);
+    if (call.filter) condition = fmt::format("({}) AND {}", expr(call.filter), condition);
+    return fmt::format("{}({}) FILTER (WHERE {})", is_last ? "last" : "first", value, condition);
+  }
+  if (name == "lag" || name == "lead" || name == "nth_value") {
+    return fmt::format("{}({}{}){}", name, list(call.args),
+                       call.ignore_nulls.value_or(false) ? " IGNORE NULLS" : "", suffix(call));
+  }
+  if (name == "percentile_cont" || name == "percentile_disc") {
+    if (call.within_group.size() != 1) {
+      fail(invalid_argument("INVALID_WITHIN_GROUP_EXPRESSION",
+                            "{} needs WITHIN GROUP (ORDER BY one expression)", name),
+           node.place);
+      return "";
+    }
+    const OrderItem& item = call.within_group[0];
+    return fmt::format("{}({}) WITHIN GROUP (ORDER BY {}{}){}", name, expr(call.args[0]),
+                       expr(item.expr), item.descending ? " DESC" : "", suffix(call));
+  }
+  // listagg, string_agg
+  std::string value = as_string(call.args[0]);
+  const std::string separator = call.args.size() > 1 ? as_string(call.args[1]) : "''";
+  std::string result = fmt::format("string_agg({}{}, {}", distinct, value, separator);
+  if (!call.within_group.empty()) result += " ORDER BY " + order(call.within_group);
+  return result + ")" + suffix(call);
+}
+
+std::string DuckdbPrinter::structure(const Call& call) {
+  std::string fields;
+  for (size_t i = 0; i < call.args.size(); ++i) {
+    std::string name = i < call.arg_names.size() ? call.arg_names[i] : "";
+    if (name.empty()) name = pure_name(*call.args[i]);
+    if (name.empty()) name = fmt::format("col{}", i + 1);
+    fields += fmt::format("{}{}: {}", fields.empty() ? "" : ", ", duckdb_string(name),
+                          expr(call.args[i]));
+  }
+  return "{" + fields + "}";
+}
+
+std::string DuckdbPrinter::named_structure(const Expr& node, const Call& call) {
+  if (call.args.size() % 2 != 0) {
+    fail(invalid_argument("WRONG_NUM_ARGS", "named_struct takes names and values in pairs"),
+         node.place);
+    return "";
+  }
+  std::string fields;
+  for (size_t i = 0; i < call.args.size(); i += 2) {
+    const std::optional<std::string> name = constant_argument(call, i, "a name");
+    if (!name) return "";
+    fields += fmt::format("{}{}: {}", fields.empty() ? "" : ", ", duckdb_string(*name),
+                          expr(call.args[i + 1]));
+  }
+  return "{" + fields + "}";
+}
+
+std::string DuckdbPrinter::time_special(const Expr& node, const Call& call) {
+  const std::string& name = call.name.text;
+  if (name == "current_timestamp" || name == "now") return now_text();
+  if (name == "current_date" || name == "curdate")
+    return fmt::format("CAST({} AS DATE)", now_text());
+  if (name == "localtimestamp") return fmt::format("CAST({} AS TIMESTAMP)", now_text());
+
+  if (name == "to_date" || name == "try_to_date" || name == "to_timestamp" ||
+      name == "to_timestamp_ltz" || name == "to_timestamp_ntz" || name == "try_to_timestamp") {
+    const bool to_date = name == "to_date" || name == "try_to_date";
+    const bool ntz = name == "to_timestamp_ntz";
+    const bool lenient = name.rfind("try_", 0) == 0;
+    const DataType target = DataType::primitive(to_date ? TypeId::kDate
+                                                : ntz   ? TypeId::kTimestampNtz
+                                                        : TypeId::kTimestamp);
+    if (call.args.size() == 1) return cast(node, call.args[0], target, lenient);
+    const std::optional<std::string> pattern = pattern_argument(call, 1, true);
+    if (!pattern) return "";
+    return fmt::format("CAST({}({}, {}) AS {})", lenient ? "try_strptime" : "strptime",
+                       expr(call.args[0]), *pattern, duckdb_type(target));
+  }
+  if (name == "date_format") {
+    const std::optional<std::string> pattern = pattern_argument(call, 1, false);
+    return pattern ? fmt::format("strftime({}, {})", as_time(call.args[0]), *pattern) : "";
+  }
+  if (name == "unix_timestamp" || name == "to_unix_timestamp") {
+    std::string instant = now_text();
+    if (call.args.size() == 2 && known_type(*call.args[0]) != TypeId::kTimestamp) {
+      const std::optional<std::string> pattern = pattern_argument(call, 1, true);
+      if (!pattern) return "";
+      instant = fmt::format("CAST(strptime({}, {}) AS TIMESTAMPTZ)", expr(call.args[0]), *pattern);
+    } else if (!call.args.empty()) {
+      instant = fmt::format("CAST({} AS TIMESTAMPTZ)", expr(call.args[0]));
+    }
+    return fmt::format("CAST(floor(epoch({})) AS BIGINT)", instant);
+  }
+  if (name == "from_unixtime") {
+    std::optional<std::string> pattern = "'%Y-%m-%d %H:%M:%S'";
+    if (call.args.size() == 2) pattern = pattern_argument(call, 1, false);
+    if (!pattern) return "";
+    return fmt::format("strftime(make_timestamp(CAST({} AS BIGINT) * 1000000), {})",
+                       expr(call.args[0]), *pattern);
+  }
+  if (name == "date_trunc" || name == "trunc") {
+    const size_t unit_index = name == "trunc" ? 1 : 0;
+    const std::optional<std::string> unit = constant_argument(call, unit_index, "a unit");
+    if (!unit) return "";
+    const std::string duckdb_unit = truncation_unit(*unit);
+    if (duckdb_unit.empty()) {
+      fail(invalid_argument("INVALID_PARAMETER_VALUE.DATETIME_UNIT",
+                            "{} does not know the unit '{}'", name, *unit),
+           call.args[unit_index]->place);
+      return "";
+    }
+    if (name == "trunc")
+      return fmt::format("CAST(date_trunc('{}', {}) AS DATE)", duckdb_unit, as_date(call.args[0]));
+    return fmt::format("date_trunc('{}', CAST({} AS TIMESTAMPTZ))", duckdb_unit,
+                       expr(call.args[1]));
+  }
+  if (name == "date_part" || name == "datepart") {
+    const std::optional<std::string> field = constant_argument(call, 0, "a field");
+    if (!field) return "";
+    const std::string value = as_time(call.args[1]);
+    const std::string part = lower_ascii(*field);
+    const auto integer = [&](const std::string& text) {
+      return fmt::format("CAST({} AS INTEGER)", text);
+    };
+    if (part == "year" || part == "y" || part == "years" || part == "yr" || part == "yrs")
+      return integer(fmt::format("year({})", value));
+    if (part == "quarter" || part == "qtr") return integer(fmt::format("quarter({})", value));
+    if (part == "month" || part == "mon" || part == "mons" || part == "months")
+      return integer(fmt::format("month({})", value));
+    if (part == "week" || part == "weeks" || part == "w")
+      return integer(fmt::format("week({})", value));
+    if (part == "yearofweek") return integer(fmt::format("isoyear({})", value));
+    if (part == "day" || part == "d" || part == "days")
+      return integer(fmt::format("day({})", value));
+    if (part == "dayofweek" || part == "dow")
+      return integer(fmt::format("dayofweek({}) + 1", value));
+    if (part == "dayofweek_iso" || part == "dow_iso")
+      return integer(fmt::format("isodow({})", value));
+    if (part == "doy") return integer(fmt::format("dayofyear({})", value));
+    if (part == "hour" || part == "h" || part == "hours" || part == "hr" || part == "hrs")
+      return integer(fmt::format("hour({})", value));
+    if (part == "minute" || part == "m" || part == "min" || part == "mins" || part == "minutes")
+      return integer(fmt::format("minute({})", value));
+    if (part == "second" || part == "s" || part == "sec" || part == "secs" || part == "seconds") {
+      return fmt::format("CAST(microsecond({}) / 1000000 AS DECIMAL(8, 6))", value);
+    }
+    fail(invalid_argument("INVALID_EXTRACT_FIELD",
+                          "'{}' cannot be extracted from a date or timestamp", *field),
+         call.args[0]->place);
+    return "";
+  }
+  // timestampadd, timestampdiff
+  const std::optional<std::string> unit = constant_argument(call, 0, "a unit");
+  if (!unit) return "";
+  const std::string word = upper_ascii(*unit);
+  if (name == "timestampdiff") {
+    return fmt::format("datesub('{}', CAST({} AS TIMESTAMPTZ), CAST({} AS TIMESTAMPTZ))",
+                       word == "DAYOFYEAR" ? "day" : lower_ascii(word), expr(call.args[1]),
+                       expr(call.args[2]));
+  }
+  const char* maker = word == "YEAR"                         ? "to_years"
+                      : word == "QUARTER"                    ? "to_quarters"
+                      : word == "MONTH"                      ? "to_months"
+                      : word == "WEEK"                       ? "to_weeks"
+                      : word == "DAY" || word == "DAYOFYEAR" ? "to_days"
+                      : word == "HOUR"                       ? "to_hours"
+                      : word == "MINUTE"                     ? "to_minutes"
+                      : word == "SECOND"                     ? "to_seconds"
+                      : word == "MILLISECOND"                ? "to_milliseconds"
+                      : word == "MICROSECOND"                ? "to_microseconds"
+                                                             : nullptr;
+  if (maker == nullptr) {
+    fail(invalid_argument("INVALID_PARAMETER_VALUE.DATETIME_UNIT",
+                          "timestampadd does not know the unit '{}'", *unit),
+         call.args[0]->place);
+    return "";
+  }
+  return fmt::format("(CAST({} AS TIMESTAMPTZ) + {}(CAST({} AS INTEGER)))", expr(call.args[2]),
+                     maker, expr(call.args[1]));
+}
+
+std::string DuckdbPrinter::collection_special(const Expr& node, const Call& call) {
+  const std::string& name = call.name.text;
+  if (name == "map") {
+    if (call.args.size() % 2 != 0) {
+      fail(invalid_argument("WRONG_NUM_ARGS", "map takes keys and values in pairs"), node.place);
+      return "";
+    }
+    std::string entries;
+    for (size_t i = 0; i < call.args.size(); i += 2) {
+      entries += fmt::format("{}{}: {}", entries.empty() ? "" : ", ", expr(call.args[i]),
+                             expr(call.args[i + 1]));
+    }
+    return "MAP {" + entries + "}";
+  }
+  if (name == "size" || name == "cardinality") {
+    const std::string value = expr(call.args[0]);
+    const auto* inner = call.args[0]->as<Call>();
+    const bool map = inner != nullptr && inner->name.text.rfind("map", 0) == 0 &&
+                     inner->name.text != "map_keys" && inner->name.text != "map_values" &&
+                     inner->name.text != "map_entries";
+    if (map) return fmt::format("CAST(cardinality({}) AS INTEGER)", value);
+    return fmt::format(
+        "CASE WHEN typeof({0}) NOT LIKE '%]' THEN error('[UNSUPPORTED_CONSTRUCT] size of a ' || "
+        "typeof({0}) "
+        "|| ': for a map write size(map_keys(...))') ELSE CAST(len({0}) AS INTEGER) END",
+        value);
+  }
+  if (name == "sort_array") {
+    const std::optional<std::string> ascending = constant_argument(call, 1, "a direction");
+    if (!ascending) return "";
+    return fmt::format("list_sort({}, {})", expr(call.args[0]),
+                       *ascending == "true" ? "'ASC', 'NULLS FIRST'" : "'DESC', 'NULLS LAST'");
+  }
+  const auto* function = call.args[name == "aggregate" || name == "reduce" ? 2 : 1]->as<Lambda>();
+  if (function == nullptr) {
+    fail(invalid_argument("INVALID_LAMBDA_FUNCTION_CALL", "{} needs a lambda such as x -> x + 1",
+                          name),
+         node.place);
+    return "";
+  }
+  const std::string array = expr(call.args[0]);
+  const size_t params = function->params.size();
+  if (name == "aggregate" || name == "reduce") {
+    if (params != 2) {
+      fail(invalid_argument("INVALID_LAMBDA_FUNCTION_CALL.NUM_ARGS_MISMATCH",
+                            "{} needs a lambda of two parameters", name),
+           node.place);
+      return "";
+    }
+    const std::string reduced =
+        fmt::format("list_reduce({}, {}, {})", array, lambda(*function, false), expr(call.args[1]));
+    if (call.args.size() == 3) return reduced;
+    const auto* finish = call.args[3]->as<Lambda>();
+    if (finish == nullptr || finish->params.size() != 1) {
+      fail(invalid_argument("INVALID_LAMBDA_FUNCTION_CALL",
+                            "{} needs a lambda of one parameter at the end", name),
+           node.place);
+      return "";
+    }
+    return fmt::format("list_transform([{}], {})[1]", reduced, lambda(*finish, false));
+  }
+  const bool with_index = name == "transform" || name == "filter";
+  if (params == 0 || params > (with_index ? 2u : 1u)) {
+    fail(invalid_argument("INVALID_LAMBDA_FUNCTION_CALL.NUM_ARGS_MISMATCH",
+                          "{} does not take a lambda of {} parameters", name, params),
+         node.place);
+    return "";
+  }
+  const std::string body = lambda(*function, true);
+  if (name == "transform") return fmt::format("list_transform({}, {})", array, body);
+  if (name == "filter") return fmt::format("list_filter({}, {})", array, body);
+  const char* fold = name == "exists" ? "list_bool_or" : "list_bool_and";
+  const char* empty = name == "exists" ? "false" : "true";
+  return fmt::format("CASE WHEN len({0}) = 0 THEN {1} ELSE {2}(list_transform({0}, {3})) END",
+                     array, empty, fold, body);
+}
+
+std::string DuckdbPrinter::special(const Expr& node, const Call& call) {
+  const std::string& name = call.name.text;
+  if (name == "struct") return structure(call);
+  if (name == "named_struct") return named_structure(node, call);
+  if (name == "concat") {
+    ExprPtr joined = call.args[0];
+    if (call.args.size() == 1) return as_string(joined);
+    for (size_t i = 1; i < call.args.size(); ++i)
+      joined = sql::binary(BinaryOp::kConcat, joined, call.args[i]);
+    return expr(joined);
+  }
+  if (name == "concat_ws") {
+    std::string args = as_string(call.args[0]);
+    for (size_t i = 1; i < call.args.size(); ++i) {
+      const std::string text = as_string(call.args[i]);
+      const bool known =
+          known_type(*call.args[i]) != TypeId::kVoid || call.args[i]->as<Literal>() != nullptr;
+      args +=
+          known ? ", " + text
+                : fmt::format(
+                      ", CASE WHEN typeof({0}) <> 'VARCHAR' THEN error('[UNSUPPORTED_CONSTRUCT] "
+                      "concat_ws of a "
+                      "' || typeof({0}) || ': use array_join or CAST(... AS STRING)') ELSE {0} END",
+                      text);
+    }
+    return call.args.size() == 1 ? "''" : fmt::format("concat_ws({})", args);
+  }
+  if (name == "substring" || name == "substr") {
+    const auto number = [&](const ExprPtr& arg, bool length) {
+      const std::string text = expr(arg);
+      const auto* constant = arg->as<Literal>();
+      if (constant != nullptr && is_integer(constant->type)) {
+        const bool zero = constant->text.find_first_of("123456789") == std::string::npos;
+        if (length) return constant->text[0] == '-' ? std::string("0") : text;
+        return zero ? std::string("1") : text;
+      }
+      return length ? fmt::format("greatest({}, 0)", text)
+                    : fmt::format("CASE WHEN {0} = 0 THEN 1 ELSE {0} END", text);
+    };
+    const std::string text = as_string(call.args[0]);
+    if (call.args.size() == 2)
+      return fmt::format("substring({}, {})", text, number(call.args[1], false));
+    return fmt::format("substring({}, {}, {})", text, number(call.args[1], false),
+                       number(call.args[2], true));
+  }
+  if (name == "regexp_replace") {
+    const std::optional<std::string> replacement = constant_argument(call, 2, "a replacement");
+    if (!replacement) return "";
+    std::string translated;  // $1 is \1, \$ is $
+    for (size_t i = 0; i < replacement->size(); ++i) {
+      const char c = (*replacement)[i];
+      const char following = i + 1 < replacement->size() ? (*replacement)[i + 1] : '\0';
+      if (c == '$' && following >= '0' && following <= '9') {
+        translated += '\\';
+      } else if (c == '\\' && following != '\0') {
+        translated += following == '\\' ? "\\\\" : std::string(1, following);
+        ++i;
+      } else {
+        translated += c;
+      }
+    }
+    return fmt::format("regexp_replace({}, {}, {}, 'g')", as_string(call.args[0]),
+                       as_string(call.args[1]), duckdb_string(translated));
+  }
+  if (name == "regexp_extract" || name == "regexp_extract_all") {
+    const std::string group = call.args.size() == 3 ? expr(call.args[2]) : "1";
+    return fmt::format("{}({}, {}, {})", name, as_string(call.args[0]), as_string(call.args[1]),
+                       group);
+  }
+  if (name == "sha2") {
+    const std::optional<std::string> bits = constant_argument(call, 1, "a length");
+    if (!bits) return "";
+    if (*bits != "256" && *bits != "0") {
+      fail_unsupported(node.place, "sha2 with " + *bits + " bits", "use 256");
+      return "";
+    }
+    return fmt::format("sha256({})", as_bytes(call.args[0]));
+  }
+  if (name == "encode" || name == "decode") {
+    const std::optional<std::string> charset = constant_argument(call, 1, "a character set");
+    if (!charset) return "";
+    if (upper_ascii(*charset) != "UTF-8" && upper_ascii(*charset) != "UTF8") {
+      fail_unsupported(node.place, name + " with the character set " + *charset, "use UTF-8");
+      return "";
+    }
+    return name == "encode" ? fmt::format("encode({})", as_string(call.args[0]))
+                            : fmt::format("decode({})", as_bytes(call.args[0]));
+  }
+  if (name == "mod") return expr(sql::binary(BinaryOp::kModulo, call.args[0], call.args[1]));
+  if (name == "try_divide") {
+    const std::string divisor = expr(call.args[1]);
+    const std::string quotient = divide(node, call.args[0], call.args[1]);
+    return fmt::format("CASE WHEN {} <> 0 THEN {} END", divisor, quotient);
+  }
+  if (name == "get_json_object") {
+    const std::optional<std::string> path = constant_argument(call, 1, "a path");
+    if (!path) return "";
+    if (path->empty() || (*path)[0] != '$' || path->find('*') != std::string::npos) {
+      fail_unsupported(call.args[1]->place, fmt::format("the JSON path '{}'", *path),
+                       "write a path such as $.a.b[0], without *");
+      return "";
+    }
+    return json_value(as_string(call.args[0]), *path);
+  }
+  if (name == "from_json") {
+    if (call.args.size() == 3) {
+      fail_unsupported(node.place, "from_json with options", "leave them out");
+      return "";
+    }
+    const std::optional<std::string> schema = constant_argument(call, 1, "a schema");
+    if (!schema) return "";
+    // A DDL list of fields is a struct; else it is a type.
+    Result<DataType> type = parse_type(*schema, call.args[1]->place.file);
+    if (!type.ok()) {
+      Result<Schema> fields = parse_schema_ddl(*schema, call.args[1]->place.file);
+      if (!fields.ok()) {
+        fail(invalid_argument("INVALID_SCHEMA", "the schema of from_json: {}",
+                              fields.error().message),
+             call.args[1]->place);
+        return "";
+      }
+      type = DataType::structure(fields->fields);
+    }
+    const std::string structure = json_structure(*type);
+    if (structure.empty()) {
+      fail_unsupported(call.args[1]->place, "the schema of from_json " + to_sql(*type), "");
+      return "";
+    }
+    const std::string text = as_string(call.args[0]);
+    return fmt::format(
+        "json_transform(CASE WHEN json_valid({0}) THEN {0} WHEN {0} IS NOT NULL THEN '{1}' END, "
+        "{2})",
+        text, type->id == TypeId::kStruct ? "{}" : "null", duckdb_string(structure));
+  }
+  if (name == "to_json") {
+    const std::string value = expr(call.args[0]);
+    return fmt::format(
+        "CASE WHEN typeof({0}) LIKE '%TIMESTAMP%' OR typeof({0}) LIKE '%BLOB%' THEN "
+        "error('[UNSUPPORTED_CONSTRUCT] to_json of timestamps or binary: cast them to STRING "
+        "first') "
+        "WHEN {0} IS NOT NULL THEN CAST(json_merge_patch('{{}}', to_json({0})) AS VARCHAR) END",
+        value);
+  }
+  static const std::pair<const char*, TypeId> kCasts[] = {
+      {"string", TypeId::kString},  {"int", TypeId::kInteger},         {"bigint", TypeId::kLong},
+      {"smallint", TypeId::kShort}, {"tinyint", TypeId::kByte},        {"float", TypeId::kFloat},
+      {"double", TypeId::kDouble},  {"boolean", TypeId::kBoolean},     {"binary", TypeId::kBinary},
+      {"date", TypeId::kDate},      {"timestamp", TypeId::kTimestamp},
+  };
+  for (const auto& [cast_name, type] : kCasts) {
+    if (name == cast_name) return cast(node, call.args[0], DataType::primitive(type), false);
+  }
+  if (name == "decimal") return cast(node, call.args[0], DataType::decimal(10, 0), false);
+
+  static constexpr std::string_view kCollections[] = {
+      "map",    "size",   "cardinality", "sort_array", "transform",
+      "filter", "exists", "forall",      "aggregate",  "reduce"};
+  for (const std::string_view collection : kCollections) {
+    if (name == collection) return collection_special(node, call);
+  }
+  return time_special(node, call);
+}
+
+}  // namespace strandline::sql

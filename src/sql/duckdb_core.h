@@ -1,0 +1,108 @@
+// The printer behind duckdb_printer.h. Private to this folder.
+//
+// It has no types of columns. Where a meaning depends on a type it cannot see, it writes
+// CASE typeof(x) ... END: DuckDB folds typeof while it plans, so that only the right branch runs.
+// Errors: the first is kept and the rest of the text is of no use.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sql/duckdb_printer.h"
+#include "sql/functions.h"
+
+namespace strandline::sql {
+
+class DuckdbPrinter {
+ public:
+  DuckdbPrinter(const Resolve* resolve, const PrintOptions& options)
+      : resolve_(resolve), options_(options) {}
+
+  Result<std::string> whole(const Query& query);
+  Result<std::string> whole(const Expr& expr);
+
+ private:
+  void fail(Error error, const SourcePlace& place);
+  void fail_unsupported(const SourcePlace& place, const std::string& what,
+                        const std::string& instead);
+
+  // --- queries (duckdb_query.cc) ---
+  std::string query(const Query& query);
+  std::string select(const Select& select);
+  std::string select_item(const SelectItem& item, const Select& select);
+  std::string relation(const Relation& relation);
+  std::string table(const Relation& relation, const TableUse& use);
+  std::string join(const Join& join);
+  std::string lateral_view(const Relation& relation, const LateralView& view);
+  // The generator's output columns as a select list; names are its aliases or Spark's defaults.
+  std::string generator(const Expr& call, bool outer, const std::vector<Name>& aliases);
+  std::string rows(const ValuesRows& values);
+  std::string alias(const Relation& relation, const std::vector<std::string>& default_columns = {});
+  bool is_cte(const TableUse& use) const;
+
+  // --- expressions (duckdb_expression.cc) ---
+  std::string expr(const ExprPtr& node) { return expr(*node); }
+  std::string expr(const Expr& node);
+  std::string print(const Expr& node);
+  std::string literal(const Literal& literal);
+  std::string column(const ColumnRef& column);
+  std::string star(const Star& star);
+  std::string binary(const Expr& node, const Binary& binary);
+  std::string divide(const Expr& node, const ExprPtr& left, const ExprPtr& right);
+  // The divisor, with an error where it is zero.
+  std::string nonzero(const ExprPtr& divisor, const std::string& text);
+  std::string index(const IndexAccess& index);
+  std::string json_value(const std::string& value, const std::string& path);
+  std::string like(const Like& like);
+  std::string case_when(const Case& choice);
+  std::string cast(const Expr& node, const ExprPtr& value, const DataType& type, bool try_cast);
+  std::string cast_to_string(const ExprPtr& value, bool try_cast);
+  std::string cast_to_integer(const ExprPtr& value, const DataType& type, bool try_cast);
+  std::string lambda(const Lambda& lambda, bool zero_based_index);
+  std::string interval(const IntervalLiteral& interval);
+  std::string order(const std::vector<OrderItem>& items);
+  std::string window(const WindowSpec& spec);
+  std::string bound(const FrameBound& bound);
+  std::string list(const std::vector<ExprPtr>& items);
+  // Arguments in the ways of functions.h.
+  std::string as_string(const ExprPtr& value);
+  std::string as_time(const ExprPtr& value);
+  std::string as_date(const ExprPtr& value);
+  std::string as_bytes(const ExprPtr& value);
+
+  // --- calls (duckdb_call.cc) ---
+  std::string call(const Expr& node, const Call& call);
+  std::string fill_form(const Function& function, const Call& call);
+  // FILTER and OVER of the call.
+  std::string suffix(const Call& call);
+  std::string special(const Expr& node, const Call& call);
+  std::string aggregate_special(const Expr& node, const Call& call);
+  std::string time_special(const Expr& node, const Call& call);
+  std::string collection_special(const Expr& node, const Call& call);
+  std::string structure(const Call& call);
+  std::string named_structure(const Expr& node, const Call& call);
+  std::string now_text();
+  // The constant string argument, or an error that names the function.
+  std::optional<std::string> constant_argument(const Call& call, size_t index, const char* what);
+  std::optional<std::string> pattern_argument(const Call& call, size_t index, bool parse);
+
+  const Resolve* resolve_;
+  const PrintOptions& options_;
+  std::optional<Error> error_;
+  std::vector<std::string> ctes_;
+  // Lambda parameters in scope: name and the text that stands for it.
+  std::vector<std::pair<std::string, std::string>> params_;
+};
+
+// The type an expression has whatever its columns are, if that can be told; kVoid when not.
+TypeId known_type(const Expr& expr);
+bool is_integer(TypeId type);
+// DuckDB's name of a type, "" if it has none here.
+std::string duckdb_type(const DataType& type);
+// The name Spark gives a column without an alias.
+std::string output_name(const Expr& expr);
+
+}  // namespace strandline::sql

@@ -1,0 +1,812 @@
+// Expressions as DuckDB text.
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "sql/duckdb_core.h"
+#include "sql/names.h"
+
+namespace strandline::sql {
+
+namespace {
+
+const char* operator_text(BinaryOp op) {
+  switch (op) {
+    case BinaryOp::kOr:
+      return "OR";
+    case BinaryOp::kAnd:
+      return "AND";
+    case BinaryOp::kEqual:
+      return "=";
+    case BinaryOp::kNullSafeEqual:
+      return "IS NOT DISTINCT FROM";
+    case BinaryOp::kNotEqual:
+      return "<>";
+    case BinaryOp::kLess:
+      return "<";
+    case BinaryOp::kLessEqual:
+      return "<=";
+    case BinaryOp::kGreater:
+      return ">";
+    case BinaryOp::kGreaterEqual:
+      return ">=";
+    case BinaryOp::kBitOr:
+      return "|";
+    case BinaryOp::kBitAnd:
+      return "&";
+    case BinaryOp::kShiftLeft:
+      return "<<";
+    case BinaryOp::kShiftRight:
+      return ">>";
+    case BinaryOp::kAdd:
+      return "+";
+    case BinaryOp::kSubtract:
+      return "-";
+    case BinaryOp::kConcat:
+      return "||";
+    case BinaryOp::kMultiply:
+      return "*";
+    default:
+      return "";
+  }
+}
+
+bool is_floating(TypeId type) { return type == TypeId::kFloat || type == TypeId::kDouble; }
+bool is_zero(const Literal& literal) {
+  return literal.text.find_first_of("123456789") == std::string::npos;
+}
+
+}  // namespace
+
+bool is_integer(TypeId type) {
+  return type == TypeId::kByte || type == TypeId::kShort || type == TypeId::kInteger ||
+         type == TypeId::kLong;
+}
+
+TypeId known_type(const Expr& expr) {
+  if (const auto* literal = expr.as<Literal>()) return literal->type;
+  if (const auto* cast = expr.as<Cast>()) return cast->type.id;
+  if (expr.as<JsonAccess>() != nullptr) return TypeId::kString;
+  if (expr.as<Is>() != nullptr || expr.as<Between>() != nullptr || expr.as<Like>() != nullptr ||
+      expr.as<In>() != nullptr || expr.as<Exists>() != nullptr) {
+    return TypeId::kBoolean;
+  }
+  if (const auto* unary = expr.as<Unary>()) {
+    return unary->op == UnaryOp::kNot ? TypeId::kBoolean : known_type(*unary->operand);
+  }
+  if (const auto* binary = expr.as<Binary>()) {
+    const TypeId left = known_type(*binary->left);
+    const TypeId right = known_type(*binary->right);
+    switch (binary->op) {
+      case BinaryOp::kConcat:
+        return left == TypeId::kString || right == TypeId::kString ? TypeId::kString
+                                                                   : TypeId::kVoid;
+      case BinaryOp::kDivide:
+        return TypeId::kDouble;
+      case BinaryOp::kIntegerDivide:
+        return TypeId::kLong;
+      case BinaryOp::kAdd:
+      case BinaryOp::kSubtract:
+      case BinaryOp::kMultiply:
+      case BinaryOp::kModulo:
+        if (is_floating(left) || is_floating(right)) return TypeId::kDouble;
+        return left == right && is_integer(left) ? left : TypeId::kVoid;
+      case BinaryOp::kBitOr:
+      case BinaryOp::kBitXor:
+      case BinaryOp::kBitAnd:
+      case BinaryOp::kShiftLeft:
+      case BinaryOp::kShiftRight:
+      case BinaryOp::kShiftRightUnsigned:
+        return TypeId::kVoid;
+      default:
+        return TypeId::kBoolean;
+    }
+  }
+  if (const auto* choice = expr.as<Case>()) {
+    TypeId type = TypeId::kVoid;
+    for (const auto& [condition, value] : choice->branches) {
+      const TypeId branch = known_type(*value);
+      if (branch == TypeId::kVoid) {
+        const auto* null = value->as<Literal>();
+        if (null != nullptr) continue;
+        return TypeId::kVoid;
+      }
+      if (type != TypeId::kVoid && type != branch) return TypeId::kVoid;
+      type = branch;
+    }
+    if (choice->otherwise && choice->otherwise->as<Literal>() == nullptr &&
+        known_type(*choice->otherwise) != type) {
+      return TypeId::kVoid;
+    }
+    if (choice->otherwise) {
+      const TypeId last = known_type(*choice->otherwise);
+      if (last != TypeId::kVoid && last != type) return TypeId::kVoid;
+    }
+    return type;
+  }
+  if (const auto* call = expr.as<Call>()) {
+    bool known = false;
+    const Function* function = find_function(call->name.text, call->args.size(), &known);
+    if (function == nullptr) return TypeId::kVoid;
+    if (function->result != TypeId::kVoid) return function->result;
+    const std::string_view name = function->name;
+    if (name == "coalesce" || name == "nvl" || name == "ifnull" || name == "greatest" ||
+        name == "least" || name == "concat" || name == "min" || name == "max" || name == "nullif") {
+      TypeId type = TypeId::kVoid;
+      for (const ExprPtr& arg : call->args) {
+        const TypeId of_arg = known_type(*arg);
+        if (of_arg == TypeId::kVoid && arg->as<Literal>() != nullptr) continue;
+        if (of_arg == TypeId::kVoid || (type != TypeId::kVoid && type != of_arg))
+          return TypeId::kVoid;
+        type = of_arg;
+      }
+      return type;
+    }
+  }
+  return TypeId::kVoid;
+}
+
+std::string duckdb_type(const DataType& type) {
+  switch (type.id) {
+    case TypeId::kString:
+      return "VARCHAR";
+    case TypeId::kLong:
+      return "BIGINT";
+    case TypeId::kInteger:
+      return "INTEGER";
+    case TypeId::kShort:
+      return "SMALLINT";
+    case TypeId::kByte:
+      return "TINYINT";
+    case TypeId::kFloat:
+      return "FLOAT";
+    case TypeId::kDouble:
+      return "DOUBLE";
+    case TypeId::kDecimal:
+      return fmt::format("DECIMAL({}, {})", type.precision, type.scale);
+    case TypeId::kBoolean:
+      return "BOOLEAN";
+    case TypeId::kBinary:
+      return "BLOB";
+    case TypeId::kDate:
+      return "DATE";
+    case TypeId::kTimestamp:
+      return "TIMESTAMPTZ";
+    case TypeId::kTimestampNtz:
+      return "TIMESTAMP";
+    case TypeId::kInterval:
+      return "INTERVAL";
+    case TypeId::kVoid:
+    case TypeId::kVariant:
+      return "";
+    case TypeId::kArray: {
+      const std::string element = duckdb_type(*type.element);
+      return element.empty() ? "" : element + "[]";
+    }
+    case TypeId::kMap: {
+      const std::string key = duckdb_type(*type.key);
+      const std::string value = duckdb_type(*type.element);
+      return key.empty() || value.empty() ? "" : fmt::format("MAP({}, {})", key, value);
+    }
+    case TypeId::kStruct: {
+      std::string fields;
+      for (const Field& field : *type.fields) {
+        const std::string of_field = duckdb_type(field.type);
+        if (of_field.empty()) return "";
+        fields +=
+            fmt::format("{}{} {}", fields.empty() ? "" : ", ", duckdb_name(field.name), of_field);
+      }
+      return fields.empty() ? "" : "STRUCT(" + fields + ")";
+    }
+  }
+  return "";
+}
+
+void DuckdbPrinter::fail(Error error, const SourcePlace& place) {
+  if (error_) return;
+  if (!error.place) error.place = place;
+  error_ = std::move(error);
+}
+
+void DuckdbPrinter::fail_unsupported(const SourcePlace& place, const std::string& what,
+                                     const std::string& instead) {
+  fail(unsupported("UNSUPPORTED_CONSTRUCT", "{} is not supported{}{}", what,
+                   instead.empty() ? "" : ": ", instead),
+       place);
+}
+
+Result<std::string> DuckdbPrinter::whole(const Expr& node) {
+  std::string text = expr(node);
+  if (error_) return *error_;
+  return text;
+}
+
+std::string DuckdbPrinter::list(const std::vector<ExprPtr>& items) {
+  std::string result;
+  for (const ExprPtr& item : items) {
+    if (!result.empty()) result += ", ";
+    result += expr(item);
+  }
+  return result;
+}
+
+std::string DuckdbPrinter::literal(const Literal& literal) {
+  switch (literal.type) {
+    case TypeId::kVoid:
+      return "NULL";
+    case TypeId::kBoolean:
+      return literal.text;
+    case TypeId::kString:
+      if (literal.text.find('\0') != std::string::npos) {
+        fail_unsupported({}, "a string constant with a zero byte", "use X'...'");
+      }
+      return duckdb_string(literal.text);
+    case TypeId::kBinary:
+      return fmt::format("unhex('{}')", literal.text);
+    case TypeId::kDate:
+      return fmt::format("CAST({} AS DATE)", duckdb_string(literal.text));
+    case TypeId::kTimestamp:
+      return fmt::format("CAST({} AS TIMESTAMPTZ)", duckdb_string(literal.text));
+    case TypeId::kTimestampNtz:
+      return fmt::format("CAST({} AS TIMESTAMP)", duckdb_string(literal.text));
+    case TypeId::kInteger:
+      // DuckDB would read the sign apart from the digits, which are a BIGINT.
+      return literal.text == "-2147483648" ? "CAST(-2147483648 AS INTEGER)" : literal.text;
+    case TypeId::kDecimal: {
+      if (literal.text.find('.') != std::string::npos) return literal.text;
+      const size_t digits = literal.text.size() - (literal.text[0] == '-' ? 1 : 0);
+      return fmt::format("CAST({} AS DECIMAL({}, 0))", duckdb_string(literal.text), digits);
+    }
+    default:
+      return fmt::format("CAST({} AS {})", literal.text,
+                         duckdb_type(DataType::primitive(literal.type)));
+  }
+}
+
+std::string DuckdbPrinter::column(const ColumnRef& column) {
+  std::string result;
+  size_t first = 0;
+  for (auto param = params_.rbegin(); param != params_.rend(); ++param) {
+    if (same_name(param->first, column.parts[0])) {
+      result = param->second;
+      first = 1;
+      break;
+    }
+  }
+  for (size_t i = first; i < column.parts.size(); ++i) {
+    if (!result.empty()) result += '.';
+    result += duckdb_name(column.parts[i]);
+  }
+  return result;
+}
+
+std::string DuckdbPrinter::star(const Star& star) {
+  std::string result;
+  for (const std::string& part : star.qualifier) result += duckdb_name(part) + ".";
+  result += "*";
+  if (!star.except.empty()) {
+    std::string names;
+    for (const Name& name : star.except)
+      names += (names.empty() ? "" : ", ") + duckdb_name(name.text);
+    result += " EXCLUDE (" + names + ")";
+  }
+  if (!star.replaced.empty()) {
+    std::string parts;
+    for (const auto& [name, value] : star.replaced) {
+      parts +=
+          fmt::format("{}{} AS {}", parts.empty() ? "" : ", ", expr(value), duckdb_name(name.text));
+    }
+    result += " REPLACE (" + parts + ")";
+  }
+  return result;
+}
+
+std::string DuckdbPrinter::expr(const Expr& node) {
+  // Forms repeat their arguments, so nesting can multiply the text.
+  constexpr size_t kMaxText = 1 << 20;
+  if (error_) return "";
+  std::string text = print(node);
+  if (text.size() > kMaxText) {
+    fail_unsupported(node.place, "an expression as nested as this",
+                     "compute its parts in a subquery first");
+    return "";
+  }
+  return text;
+}
+
+std::string DuckdbPrinter::print(const Expr& node) {
+  if (const auto* constant = node.as<Literal>()) return literal(*constant);
+  if (const auto* reference = node.as<ColumnRef>()) return column(*reference);
+  if (const auto* all = node.as<Star>()) return star(*all);
+  if (const auto* field = node.as<FieldAccess>()) {
+    return fmt::format("struct_extract({}, {})", expr(field->value),
+                       duckdb_string(field->name.text));
+  }
+  if (const auto* access = node.as<IndexAccess>()) return index(*access);
+  if (const auto* json = node.as<JsonAccess>()) return json_value(expr(json->value), json->path);
+  if (const auto* unary = node.as<Unary>()) {
+    switch (unary->op) {
+      case UnaryOp::kNot:
+        return fmt::format("(NOT {})", expr(unary->operand));
+      case UnaryOp::kMinus:
+        return fmt::format("(- {})", expr(unary->operand));
+      case UnaryOp::kPlus:
+        return fmt::format("(+ {})", expr(unary->operand));
+      case UnaryOp::kBitNot:
+        return fmt::format("(~ {})", expr(unary->operand));
+    }
+  }
+  if (const auto* operation = node.as<Binary>()) return binary(node, *operation);
+  if (const auto* is = node.as<Is>()) {
+    const std::string value = expr(is->value);
+    const char* negation = is->negated ? "NOT " : "";
+    switch (is->what) {
+      case IsWhat::kNull:
+      case IsWhat::kUnknown:
+        return fmt::format("({} IS {}NULL)", value, negation);
+      case IsWhat::kTrue:
+        return fmt::format("({} IS {}TRUE)", value, negation);
+      case IsWhat::kFalse:
+        return fmt::format("({} IS {}FALSE)", value, negation);
+      case IsWhat::kDistinctFrom:
+        return fmt::format("({} IS {}DISTINCT FROM {})", value, negation, expr(is->other));
+    }
+  }
+  if (const auto* between = node.as<Between>()) {
+    return fmt::format("({} {}BETWEEN {} AND {})", expr(between->value),
+                       between->negated ? "NOT " : "", expr(between->low), expr(between->high));
+  }
+  if (const auto* pattern = node.as<Like>()) return like(*pattern);
+  if (const auto* in = node.as<In>()) {
+    return fmt::format("({} {}IN ({}))", expr(in->value), in->negated ? "NOT " : "",
+                       in->query ? query(*in->query) : list(in->list));
+  }
+  if (const auto* exists = node.as<Exists>()) return "EXISTS (" + query(*exists->query) + ")";
+  if (const auto* subquery = node.as<ScalarSubquery>()) return "(" + query(*subquery->query) + ")";
+  if (const auto* choice = node.as<Case>()) return case_when(*choice);
+  if (const auto* conversion = node.as<Cast>()) {
+    return cast(node, conversion->value, conversion->type, conversion->try_cast);
+  }
+  if (const auto* function = node.as<Call>()) return call(node, *function);
+  if (node.as<Lambda>() != nullptr) {
+    fail_unsupported(node.place, "a lambda in this place",
+                     "lambdas are arguments of transform, filter and their kin");
+    return "";
+  }
+  if (const auto* duration = node.as<IntervalLiteral>()) return interval(*duration);
+  return "";
+}
+
+std::string DuckdbPrinter::nonzero(const ExprPtr& divisor, const std::string& text) {
+  if (const auto* constant = divisor->as<Literal>();
+      constant != nullptr && constant->type != TypeId::kVoid) {
+    const TypeId type = constant->type;
+    const bool number = is_integer(type) || is_floating(type) || type == TypeId::kDecimal;
+    if (number && !is_zero(*constant)) return text;
+  }
+  return fmt::format(
+      "CASE WHEN {0} = 0 THEN error('[DIVIDE_BY_ZERO] division by zero: use try_divide, or nullif "
+      "on the "
+      "divisor') ELSE {0} END",
+      text);
+}
+
+std::string DuckdbPrinter::divide(const Expr& node, const ExprPtr& left, const ExprPtr& right) {
+  const TypeId left_type = known_type(*left);
+  const TypeId right_type = known_type(*right);
+  const std::string right_text = expr(right);
+  const std::string divisor = nonzero(right, right_text);
+  std::string dividend = expr(left);
+  const auto integer = [](TypeId type) { return is_integer(type); };
+  const auto exact = [&](TypeId type) { return type == TypeId::kDecimal || is_integer(type); };
+  if (!is_floating(left_type) && !is_floating(right_type) &&
+      !(integer(left_type) && integer(right_type))) {
+    if (exact(left_type) && exact(right_type)) {
+      fail_unsupported(node.place, "division of DECIMALs",
+                       "cast one side to DOUBLE, and the result back");
+      return "";
+    }
+    // DuckDB divides decimals as DOUBLE; Spark gives a DECIMAL.
+    const auto decimal = [&](TypeId type, const std::string& text) {
+      return type == TypeId::kDecimal ? std::string("true")
+             : type != TypeId::kVoid  ? std::string("false")
+                                      : fmt::format("typeof({}) LIKE 'DECIMAL%'", text);
+    };
+    const auto floating = [&](TypeId type, const std::string& text) {
+      return type != TypeId::kVoid ? std::string("false")
+                                   : fmt::format("typeof({}) IN ('DOUBLE', 'FLOAT')", text);
+    };
+    dividend = fmt::format(
+        "CASE WHEN ({} OR {}) AND NOT ({} OR {}) THEN error('[UNSUPPORTED_CONSTRUCT] division of "
+        "DECIMALs is not supported: cast one side to DOUBLE, and the result back') ELSE {} END",
+        decimal(left_type, dividend), decimal(right_type, right_text),
+        floating(left_type, dividend), floating(right_type, right_text), dividend);
+  }
+  return fmt::format("({} / {})", dividend, divisor);
+}
+
+std::string DuckdbPrinter::binary(const Expr& node, const Binary& binary) {
+  switch (binary.op) {
+    case BinaryOp::kDivide:
+      return divide(node, binary.left, binary.right);
+    case BinaryOp::kIntegerDivide:
+      return fmt::format("CAST({} // {} AS BIGINT)", expr(binary.left),
+                         nonzero(binary.right, expr(binary.right)));
+    case BinaryOp::kModulo:
+      return fmt::format("({} % {})", expr(binary.left), nonzero(binary.right, expr(binary.right)));
+    case BinaryOp::kBitXor:
+      return fmt::format("xor({}, {})", expr(binary.left), expr(binary.right));
+    case BinaryOp::kShiftRightUnsigned:
+      fail_unsupported(node.place, ">>>", "use >> on values that are not negative");
+      return "";
+    case BinaryOp::kConcat: {
+      // Arrays and binary stay as they are; a time would print its zone.
+      const auto part = [&](const ExprPtr& operand) {
+        const TypeId type = known_type(*operand);
+        const std::string text = expr(operand);
+        if (type == TypeId::kTimestamp || is_floating(type)) return as_string(operand);
+        if (type != TypeId::kVoid || operand->as<Literal>() != nullptr) return text;
+        return fmt::format(
+            "CASE WHEN typeof({0}) IN ('TIMESTAMP WITH TIME ZONE', 'DOUBLE', 'FLOAT') THEN "
+            "error('[UNSUPPORTED_CONSTRUCT] || and concat of a timestamp or floating-point number: "
+            "write CAST(... AS STRING)') ELSE {0} END",
+            text);
+      };
+      return fmt::format("({} || {})", part(binary.left), part(binary.right));
+    }
+    case BinaryOp::kAdd:
+    case BinaryOp::kSubtract: {
+      const char* sign = operator_text(binary.op);
+      const bool right_interval = binary.right->as<IntervalLiteral>() != nullptr;
+      const bool left_interval = binary.left->as<IntervalLiteral>() != nullptr;
+      if (left_interval == right_interval) break;
+      // DATE + INTERVAL is a DATE in Spark, a TIMESTAMP in DuckDB.
+      const ExprPtr& time = right_interval ? binary.left : binary.right;
+      const TypeId type = known_type(*time);
+      std::string text = expr(time);
+      if (type == TypeId::kVoid) {
+        text = fmt::format(
+            "CASE WHEN typeof({0}) = 'DATE' THEN error('[UNSUPPORTED_CONSTRUCT] a DATE column plus "
+            "an "
+            "INTERVAL: write CAST(column AS DATE) or use date_add, add_months') ELSE {0} END",
+            text);
+      } else if (type == TypeId::kString) {
+        text = as_time(time);
+      }
+      const std::string span = expr(right_interval ? binary.right : binary.left);
+      const std::string sum = fmt::format("({} {} {})", text, sign, span);
+      const IntervalLiteral& interval =
+          *(right_interval ? binary.right : binary.left)->as<IntervalLiteral>();
+      bool days = true;
+      for (const auto& [value, unit] : interval.parts) {
+        days = days && (unit == "YEAR" || unit == "QUARTER" || unit == "MONTH" || unit == "WEEK" ||
+                        unit == "DAY");
+      }
+      if (type == TypeId::kDate)
+        return fmt::format("CAST({} AS {})", sum, days ? "DATE" : "TIMESTAMPTZ");
+      return sum;
+    }
+    default:
+      break;
+  }
+  // Chains of one operator are printed without recursion on their left side.
+  if (binary.op == BinaryOp::kAnd || binary.op == BinaryOp::kOr) {
+    std::vector<const Expr*> terms = {binary.right.get()};
+    const Expr* left = binary.left.get();
+    while (const auto* next = left->as<Binary>()) {
+      if (next->op != binary.op) break;
+      terms.push_back(next->right.get());
+      left = next->left.get();
+    }
+    std::string result = "(" + expr(*left);
+    for (auto term = terms.rbegin(); term != terms.rend(); ++term) {
+      result += fmt::format(" {} {}", operator_text(binary.op), expr(**term));
+    }
+    return result + ")";
+  }
+  return fmt::format("({} {} {})", expr(binary.left), operator_text(binary.op), expr(binary.right));
+}
+
+std::string DuckdbPrinter::index(const IndexAccess& access) {
+  const std::string value = expr(access.value);
+  const std::string position = expr(access.index);
+  const auto* constant = access.index->as<Literal>();
+  if (constant != nullptr && !is_integer(constant->type))
+    return fmt::format("({})[{}]", value, position);
+  // Arrays count from 0 in Spark and from 1 in DuckDB; maps take the key as it is.
+  const bool negative = constant != nullptr && constant->text[0] == '-';
+  std::string shifted = fmt::format("CASE WHEN {0} < 0 THEN NULL ELSE {0} + 1 END", position);
+  if (constant != nullptr) shifted = negative ? "NULL" : fmt::format("{} + 1", position);
+  return fmt::format("({0})[CASE WHEN typeof({0}) LIKE '%]' THEN {1} ELSE {2} END]", value, shifted,
+                     position);
+}
+
+std::string DuckdbPrinter::json_value(const std::string& value, const std::string& path) {
+  return fmt::format("CASE WHEN json_valid({0}) THEN json_extract_string({0}, {1}) END", value,
+                     duckdb_string(path));
+}
+
+std::string DuckdbPrinter::like(const Like& like) {
+  const std::string value = expr(like.value);
+  const auto one = [&](const ExprPtr& pattern) {
+    if (like.kind == LikeKind::kRLike)
+      return fmt::format("regexp_matches({}, {})", value, expr(pattern));
+    const char* word = like.kind == LikeKind::kLike ? "LIKE" : "ILIKE";
+    const auto* constant = pattern->as<Literal>();
+    const std::string escape = like.escape.value_or("\\");
+    const bool plain = constant != nullptr && constant->text.find(escape) == std::string::npos;
+    return plain ? fmt::format("({} {} {})", value, word, expr(pattern))
+                 : fmt::format("({} {} {} ESCAPE {})", value, word, expr(pattern),
+                               duckdb_string(escape));
+  };
+  std::string result;
+  for (const ExprPtr& pattern : like.patterns) {
+    if (!result.empty()) result += like.quantifier == LikeQuantifier::kAny ? " OR " : " AND ";
+    result += one(pattern);
+  }
+  if (like.patterns.size() > 1) result = "(" + result + ")";
+  return like.negated ? "(NOT " + result + ")" : result;
+}
+
+std::string DuckdbPrinter::case_when(const Case& choice) {
+  std::string result = "CASE";
+  if (choice.operand) result += " " + expr(choice.operand);
+  for (const auto& [condition, value] : choice.branches) {
+    result += fmt::format(" WHEN {} THEN {}", expr(condition), expr(value));
+  }
+  if (choice.otherwise) result += " ELSE " + expr(choice.otherwise);
+  return result + " END";
+}
+
+// --- casts -------------------------------------------------------------------------------------
+
+std::string DuckdbPrinter::cast_to_string(const ExprPtr& value, bool try_cast) {
+  const std::string text = expr(value);
+  const char* word = try_cast ? "TRY_CAST" : "CAST";
+  switch (known_type(*value)) {
+    case TypeId::kString:
+      return text;
+    case TypeId::kByte:
+    case TypeId::kShort:
+    case TypeId::kInteger:
+    case TypeId::kLong:
+    case TypeId::kDecimal:
+    case TypeId::kBoolean:
+    case TypeId::kDate:
+    case TypeId::kTimestampNtz:
+      return fmt::format("{}({} AS VARCHAR)", word, text);
+    case TypeId::kTimestamp:
+      return fmt::format("CAST(CAST({} AS TIMESTAMP) AS VARCHAR)", text);
+    case TypeId::kBinary:
+      return fmt::format("decode({})", text);
+    case TypeId::kVoid:
+      if (value->as<Literal>() != nullptr) return "CAST(NULL AS VARCHAR)";
+      break;
+    default:
+      break;
+  }
+  // Java writes large and small floating-point numbers as 1.0E10, NaN and Infinity.
+  return fmt::format(
+      "CASE WHEN typeof({0}) = 'TIMESTAMP WITH TIME ZONE' THEN left(CAST({0} AS VARCHAR), -3) "
+      "WHEN typeof({0}) IN ('DOUBLE', 'FLOAT') AND regexp_matches(CAST({0} AS VARCHAR), "
+      "'e|n|[0-9]{{8}}[.]|^-?0[.]000') "
+      "AND CAST({0} AS VARCHAR) NOT IN ('0.0', '-0.0') THEN "
+      "error('[UNSUPPORTED_CONSTRUCT] CAST AS STRING of a floating-point number outside 0.001 to "
+      "10000000: cast it to a "
+      "DECIMAL first') "
+      "WHEN typeof({0}) IN ('BLOB', 'INTERVAL') OR typeof({0}) LIKE '%]' OR typeof({0}) LIKE "
+      "'STRUCT(%' OR "
+      "typeof({0}) LIKE 'MAP(%' THEN error('[UNSUPPORTED_CONSTRUCT] CAST AS STRING of a ' || "
+      "typeof({0}) || ': use "
+      "to_json, array_join or decode') ELSE {1}({0} AS VARCHAR) END",
+      text, word);
+}
+
+std::string DuckdbPrinter::cast_to_integer(const ExprPtr& value, const DataType& type,
+                                           bool try_cast) {
+  const std::string text = expr(value);
+  const std::string target = duckdb_type(type);
+  const char* word = try_cast ? "TRY_CAST" : "CAST";
+  const std::string plain = fmt::format("{}({} AS {})", word, text, target);
+  // Spark cuts fractions, DuckDB rounds.
+  const auto of_floating = [&] {
+    return fmt::format("{}(trunc(CAST({} AS DOUBLE)) AS {})", word, text, target);
+  };
+  const auto of_decimal = [&] {
+    return fmt::format("{}(split_part(CAST({} AS VARCHAR), '.', 1) AS {})", word, text, target);
+  };
+  // Spark takes digits with a sign only.
+  const auto of_string = [&](const std::string& string) {
+    const std::string bad = try_cast ? "NULL"
+                                     : fmt::format(
+                                           "error('[CAST_INVALID_INPUT] ''' || {} || ''' is not a "
+                                           "whole number: use try_cast for null "
+                                           "instead')",
+                                           string);
+    return fmt::format(
+        "CASE WHEN regexp_matches({0}, '[^0-9+ -]') THEN {1} ELSE {2}({3} AS {4}) END", string, bad,
+        word, text, target);
+  };
+  const TypeId known = known_type(*value);
+  if (is_integer(known) || known == TypeId::kBoolean || value->as<Literal>() != nullptr) {
+    if (known == TypeId::kString) return of_string(text);
+    if (known == TypeId::kDecimal) return of_decimal();
+    if (is_floating(known)) return of_floating();
+    return plain;
+  }
+  if (is_floating(known)) return of_floating();
+  if (known == TypeId::kDecimal) return of_decimal();
+  if (known == TypeId::kString) return of_string(text);
+  if (known != TypeId::kVoid) return plain;
+  const std::string string = fmt::format("CAST({} AS VARCHAR)", text);
+  const std::string bad =
+      try_cast ? "NULL"
+               : fmt::format(
+                     "error('[CAST_INVALID_INPUT] ''' || {} || ''' is not a whole number: use "
+                     "try_cast for null instead')",
+                     string);
+  return fmt::format(
+      "CASE WHEN typeof({0}) IN ('DOUBLE', 'FLOAT') THEN {1} WHEN typeof({0}) LIKE 'DECIMAL%' THEN "
+      "{2} "
+      "WHEN typeof({0}) = 'VARCHAR' AND regexp_matches({3}, '[^0-9+ -]') THEN {4} ELSE {5} END",
+      text, fmt::format("{}(trunc(TRY_CAST({} AS DOUBLE)) AS {})", word, text, target),
+      of_decimal(), string, bad, plain);
+}
+
+std::string DuckdbPrinter::cast(const Expr& node, const ExprPtr& value, const DataType& type,
+                                bool try_cast) {
+  const TypeId known = known_type(*value);
+  const auto* constant = value->as<Literal>();
+  const bool null = constant != nullptr && constant->type == TypeId::kVoid;
+  const std::string target = duckdb_type(type);
+  if (target.empty()) {
+    if (type.id == TypeId::kVoid && null) return "NULL";
+    fail_unsupported(node.place, "CAST to " + to_sql(type), "");
+    return "";
+  }
+  if (null) return fmt::format("CAST(NULL AS {})", target);
+  const char* word = try_cast ? "TRY_CAST" : "CAST";
+  switch (type.id) {
+    case TypeId::kString:
+      return cast_to_string(value, try_cast);
+    case TypeId::kByte:
+    case TypeId::kShort:
+    case TypeId::kInteger:
+    case TypeId::kLong:
+      return cast_to_integer(value, type, try_cast);
+    case TypeId::kBinary:
+      return as_bytes(value);
+    case TypeId::kDate:
+    case TypeId::kTimestamp:
+    case TypeId::kTimestampNtz: {
+      // A zone in the text counts for both kinds of timestamp: read the instant first.
+      const std::string text = expr(value);
+      if (type.id == TypeId::kTimestampNtz && known == TypeId::kString) {
+        return fmt::format("CAST({}({} AS TIMESTAMPTZ) AS TIMESTAMP)", word, text);
+      }
+      if (is_integer(known) && type.id == TypeId::kTimestamp) {
+        return fmt::format("make_timestamptz(CAST({} AS BIGINT) * 1000000)", text);
+      }
+      return fmt::format("{}({} AS {})", word, text, target);
+    }
+    case TypeId::kStruct:
+      fail_unsupported(node.place, "CAST to a STRUCT", "build it with named_struct");
+      return "";
+    case TypeId::kArray:
+    case TypeId::kMap: {
+      const bool structs = target.find("STRUCT(") != std::string::npos;
+      if (structs) {
+        fail_unsupported(node.place, "CAST to " + to_sql(type), "build it with named_struct");
+        return "";
+      }
+      break;
+    }
+    default:
+      break;
+  }
+  return fmt::format("{}({} AS {})", word, expr(value), target);
+}
+
+std::string DuckdbPrinter::as_string(const ExprPtr& value) {
+  const TypeId known = known_type(*value);
+  // A column that is no string is left to DuckDB, which refuses it by type.
+  if (known == TypeId::kVoid || known == TypeId::kString) return expr(value);
+  return cast_to_string(value, false);
+}
+
+std::string DuckdbPrinter::as_time(const ExprPtr& value) {
+  const std::string text = expr(value);
+  return known_type(*value) == TypeId::kString ? fmt::format("CAST({} AS TIMESTAMPTZ)", text)
+                                               : text;
+}
+
+std::string DuckdbPrinter::as_date(const ExprPtr& value) {
+  const std::string text = expr(value);
+  return known_type(*value) == TypeId::kDate ? text : fmt::format("CAST({} AS DATE)", text);
+}
+
+std::string DuckdbPrinter::as_bytes(const ExprPtr& value) {
+  const std::string text = expr(value);
+  const TypeId known = known_type(*value);
+  if (known == TypeId::kString) return fmt::format("encode({})", text);
+  if (known == TypeId::kBinary) return text;
+  return fmt::format(
+      "CASE WHEN typeof({0}) = 'VARCHAR' THEN encode(CAST({0} AS VARCHAR)) WHEN typeof({0}) = "
+      "'BLOB' "
+      "THEN CAST({0} AS BLOB) ELSE error('[UNSUPPORTED_CONSTRUCT] bytes of a ' || typeof({0}) || "
+      "': cast "
+      "it to STRING first') END",
+      text);
+}
+
+// --- lambdas, intervals, windows ---------------------------------------------------------------
+
+std::string DuckdbPrinter::lambda(const Lambda& lambda, bool zero_based_index) {
+  const size_t scope = params_.size();
+  std::string names;
+  for (size_t i = 0; i < lambda.params.size(); ++i) {
+    const std::string& param = lambda.params[i];
+    std::string text = duckdb_name(param);
+    names += (names.empty() ? "" : ", ") + text;
+    // Spark's second parameter of transform and filter counts from 0.
+    if (zero_based_index && i == 1) text = fmt::format("CAST({} - 1 AS INTEGER)", text);
+    params_.emplace_back(param, std::move(text));
+  }
+  std::string result = fmt::format("lambda {}: {}", names, expr(lambda.body));
+  params_.resize(scope);
+  return result;
+}
+
+std::string DuckdbPrinter::interval(const IntervalLiteral& interval) {
+  std::string result;
+  for (const auto& [value, unit] : interval.parts) {
+    if (!result.empty()) result += " + ";
+    const auto* constant = value->as<Literal>();
+    std::string number = expr(value);
+    if (constant == nullptr) number = "(" + number + ")";
+    if (constant != nullptr && constant->type != TypeId::kString)
+      number = duckdb_string(constant->text);
+    result += fmt::format("INTERVAL {} {}", number, unit);
+  }
+  return interval.parts.size() > 1 ? "(" + result + ")" : result;
+}
+
+std::string DuckdbPrinter::order(const std::vector<OrderItem>& items) {
+  std::string result;
+  for (const OrderItem& item : items) {
+    const bool nulls_first = item.nulls_first.value_or(!item.descending);
+    result += fmt::format("{}{} {} NULLS {}", result.empty() ? "" : ", ", expr(item.expr),
+                          item.descending ? "DESC" : "ASC", nulls_first ? "FIRST" : "LAST");
+  }
+  return result;
+}
+
+std::string DuckdbPrinter::bound(const FrameBound& bound) {
+  switch (bound.kind) {
+    case FrameBoundKind::kUnboundedPreceding:
+      return "UNBOUNDED PRECEDING";
+    case FrameBoundKind::kUnboundedFollowing:
+      return "UNBOUNDED FOLLOWING";
+    case FrameBoundKind::kCurrentRow:
+      return "CURRENT ROW";
+    case FrameBoundKind::kPreceding:
+      return expr(bound.offset) + " PRECEDING";
+    case FrameBoundKind::kFollowing:
+      return expr(bound.offset) + " FOLLOWING";
+  }
+  return "";
+}
+
+std::string DuckdbPrinter::window(const WindowSpec& spec) {
+  std::string result;
+  const auto add = [&](const std::string& part) { result += (result.empty() ? "" : " ") + part; };
+  if (spec.base) add(duckdb_name(spec.base->text));
+  if (!spec.partition_by.empty()) add("PARTITION BY " + list(spec.partition_by));
+  if (!spec.order_by.empty()) add("ORDER BY " + order(spec.order_by));
+  if (spec.frame) {
+    add(fmt::format("{} BETWEEN {} AND {}", spec.frame->unit == FrameUnit::kRows ? "ROWS" : "RANGE",
+                    bound(spec.frame->start), bound(spec.frame->end)));
+  }
+  return "(" + result + ")";
+}
+
+}  // namespace strandline::sql

@@ -1,0 +1,358 @@
+// Queries as DuckDB text.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "sql/duckdb_core.h"
+#include "sql/names.h"
+
+namespace strandline::sql {
+
+namespace {
+
+// USING columns come first in SELECT * in Spark: outermost join first.
+void using_columns(const Relation& relation, std::vector<std::string>& names) {
+  const auto* join = relation.as<Join>();
+  if (join == nullptr || relation.alias) return;
+  for (const Name& name : join->using_columns) {
+    const bool known = std::any_of(names.begin(), names.end(), [&](const std::string& other) {
+      return same_name(other, name.text);
+    });
+    if (!known) names.push_back(name.text);
+  }
+  using_columns(*join->left, names);
+}
+
+const char* join_words(JoinKind kind) {
+  switch (kind) {
+    case JoinKind::kInner:
+      return "JOIN";
+    case JoinKind::kLeft:
+      return "LEFT JOIN";
+    case JoinKind::kRight:
+      return "RIGHT JOIN";
+    case JoinKind::kFull:
+      return "FULL JOIN";
+    case JoinKind::kCross:
+      return "CROSS JOIN";
+    case JoinKind::kLeftSemi:
+      return "SEMI JOIN";
+    case JoinKind::kLeftAnti:
+      return "ANTI JOIN";
+  }
+  return "JOIN";
+}
+
+const Call* generator_call(const Expr& expr) {
+  const auto* call = expr.as<Call>();
+  if (call == nullptr) return nullptr;
+  bool known = false;
+  const Function* function = find_function(call->name.text, call->args.size(), &known);
+  return function != nullptr && function->kind == FunctionKind::kGenerator ? call : nullptr;
+}
+
+}  // namespace
+
+Result<std::string> DuckdbPrinter::whole(const Query& node) {
+  std::string text = query(node);
+  if (error_) return *error_;
+  return text;
+}
+
+std::string DuckdbPrinter::query(const Query& node) {
+  if (error_) return "";
+  if (resolve_ == nullptr) {
+    fail_unsupported(node.place, "a subquery in this place", "join the table in the source query");
+    return "";
+  }
+  const size_t scope = ctes_.size();
+  std::string result;
+  for (size_t i = 0; i < node.with.size(); ++i) {
+    const Cte& cte = node.with[i];
+    std::string columns;
+    for (const Name& name : cte.columns)
+      columns += (columns.empty() ? "" : ", ") + duckdb_name(name.text);
+    if (!columns.empty()) columns = "(" + columns + ")";
+    result += fmt::format("{}{}{} AS ({})", i == 0 ? "WITH " : ", ", duckdb_name(cte.name.text),
+                          columns, query(*cte.query));
+    ctes_.push_back(cte.name.text);
+  }
+  if (!node.with.empty()) result += " ";
+  if (const auto* selection = node.as<Select>()) {
+    result += select(*selection);
+  } else if (const auto* operation = node.as<SetOperation>()) {
+    const char* word = operation->kind == SetKind::kUnion       ? "UNION"
+                       : operation->kind == SetKind::kIntersect ? "INTERSECT"
+                                                                : "EXCEPT";
+    result +=
+        fmt::format("({}) {}{}{} ({})", query(*operation->left), word, operation->all ? " ALL" : "",
+                    operation->by_name ? " BY NAME" : "", query(*operation->right));
+  } else if (const auto* values = node.as<ValuesRows>()) {
+    result += "SELECT * FROM " + rows(*values);
+  } else if (const auto* derived = node.as<Derived>()) {
+    result += "SELECT * FROM (" + query(*derived->query) + ")";
+  }
+  if (node.order_by_all) result += " ORDER BY ALL ASC NULLS FIRST";
+  if (!node.order_by.empty()) result += " ORDER BY " + order(node.order_by);
+  if (node.limit) result += " LIMIT " + expr(node.limit);
+  if (node.offset) result += " OFFSET " + expr(node.offset);
+  ctes_.resize(scope);
+  return result;
+}
+
+std::string DuckdbPrinter::select_item(const SelectItem& item, const Select& select) {
+  if (const auto* all = item.expr->as<Star>()) {
+    std::vector<std::string> first;
+    if (all->qualifier.empty() && all->replaced.empty() && select.from)
+      using_columns(*select.from, first);
+    const auto excluded = [&](const std::string& name) {
+      return std::any_of(all->except.begin(), all->except.end(),
+                         [&](const Name& other) { return same_name(other.text, name); });
+    };
+    std::string result;
+    Star rest = *all;
+    for (const std::string& name : first) {
+      if (excluded(name)) continue;
+      result += duckdb_name(name) + ", ";
+      rest.except.push_back(Name{name, {}});
+    }
+    return result + star(rest);
+  }
+  if (generator_call(*item.expr) != nullptr) return generator(*item.expr, false, item.aliases);
+  if (item.aliases.size() > 1) {
+    fail(invalid_argument("NUM_COLUMNS_MISMATCH",
+                          "only a generator such as explode gives several columns"),
+         item.aliases[1].place);
+    return "";
+  }
+  const std::string name = item.aliases.empty() ? output_name(*item.expr) : item.aliases[0].text;
+  return expr(item.expr) + " AS " + duckdb_name(name);
+}
+
+std::string DuckdbPrinter::select(const Select& selection) {
+  std::string result = selection.distinct ? "SELECT DISTINCT " : "SELECT ";
+  for (size_t i = 0; i < selection.items.size(); ++i) {
+    result += (i == 0 ? "" : ", ") + select_item(selection.items[i], selection);
+  }
+  if (selection.from) result += " FROM " + relation(*selection.from);
+  if (selection.where) result += " WHERE " + expr(selection.where);
+  if (selection.group_by_all) result += " GROUP BY ALL";
+  if (!selection.group_by.empty()) result += " GROUP BY " + list(selection.group_by);
+  if (selection.having) result += " HAVING " + expr(selection.having);
+  for (size_t i = 0; i < selection.windows.size(); ++i) {
+    const NamedWindow& named = selection.windows[i];
+    result += fmt::format("{}{} AS {}", i == 0 ? " WINDOW " : ", ", duckdb_name(named.name.text),
+                          window(named.spec));
+  }
+  if (selection.qualify) result += " QUALIFY " + expr(selection.qualify);
+  return result;
+}
+
+std::string DuckdbPrinter::rows(const ValuesRows& values) {
+  if (values.rows.empty()) {
+    fail_unsupported({}, "VALUES without rows", "");
+    return "";
+  }
+  std::string result = "(VALUES ";
+  for (size_t i = 0; i < values.rows.size(); ++i)
+    result += (i == 0 ? "(" : ", (") + list(values.rows[i]) + ")";
+  result += ") AS \"values\"(";
+  for (size_t i = 0; i < values.rows[0].size(); ++i)
+    result += fmt::format("{}\"col{}\"", i == 0 ? "" : ", ", i + 1);
+  return result + ")";
+}
+
+std::string DuckdbPrinter::alias(const Relation& relation,
+                                 const std::vector<std::string>& default_columns) {
+  std::string columns;
+  for (const Name& name : relation.column_aliases)
+    columns += (columns.empty() ? "" : ", ") + duckdb_name(name.text);
+  if (relation.column_aliases.empty()) {
+    for (const std::string& name : default_columns)
+      columns += (columns.empty() ? "" : ", ") + duckdb_name(name);
+  }
+  if (!relation.alias) return "";
+  std::string result = " AS " + duckdb_name(relation.alias->text);
+  if (!columns.empty()) result += "(" + columns + ")";
+  return result;
+}
+
+bool DuckdbPrinter::is_cte(const TableUse& use) const {
+  if (!use.function.empty() || use.stream || use.name.is_path || use.name.parts.size() != 1)
+    return false;
+  return std::any_of(ctes_.begin(), ctes_.end(),
+                     [&](const std::string& name) { return same_name(name, use.name.parts[0]); });
+}
+
+std::string DuckdbPrinter::table(const Relation& node, const TableUse& use) {
+  if (is_cte(use)) {
+    if (use.version_as_of || use.timestamp_as_of) {
+      fail_unsupported(use.place, "time travel of a common table expression", "");
+    }
+    return duckdb_name(use.name.parts[0]) + alias(node);
+  }
+  if (use.function == "range" && use.named_arguments.empty() && !use.arguments.empty() &&
+      use.arguments.size() <= 3) {
+    std::string args;
+    for (const ExprPtr& argument : use.arguments) {
+      args += fmt::format("{}CAST({} AS BIGINT)", args.empty() ? "" : ", ", expr(argument));
+    }
+    Relation named = node;
+    if (!named.alias) named.alias = Name{"range", node.place};
+    return "range(" + args + ")" + alias(named, {"id"});
+  }
+  bool known = false;
+  const Function* function = find_function(use.function, use.arguments.size(), &known);
+  if (function != nullptr && function->kind == FunctionKind::kGenerator) {
+    Call call;
+    call.name = Name{use.function, use.place};
+    call.args = use.arguments;
+    Relation named = node;
+    if (!named.alias) named.alias = Name{use.function, node.place};
+    const ExprPtr generator_expr = make_expr(std::move(call), use.place);
+    const std::string inner = generator(*generator_expr, false, node.column_aliases);
+    named.column_aliases.clear();
+    return "(SELECT " + inner + ")" + alias(named);
+  }
+  Result<std::string> resolved = (*resolve_)(use);
+  if (!resolved.ok()) {
+    fail(resolved.error(), use.place);
+    return "";
+  }
+  Relation named = node;
+  // A table without alias can be named in expressions by its last part.
+  if (!named.alias && use.function.empty() && !use.name.parts.empty() && !use.name.is_path) {
+    named.alias = Name{use.name.parts.back(), use.place};
+  } else if (!named.alias && !use.function.empty()) {
+    named.alias = Name{use.function, use.place};
+  }
+  return *resolved + alias(named);
+}
+
+std::string DuckdbPrinter::join(const Join& node) {
+  const bool nested = node.right->as<Join>() != nullptr || node.right->as<LateralView>() != nullptr;
+  std::string right = relation(*node.right);
+  if (nested && !node.right->alias) right = "(" + right + ")";
+  JoinKind kind = node.kind;
+  if (kind == JoinKind::kInner && !node.on && node.using_columns.empty() && !node.natural)
+    kind = JoinKind::kCross;
+  std::string result =
+      fmt::format("{} {}{} {}{}", relation(*node.left), node.natural ? "NATURAL " : "",
+                  join_words(kind), node.lateral ? "LATERAL " : "", right);
+  if (node.on) result += " ON " + expr(node.on);
+  if (node.lateral && kind == JoinKind::kLeft && !node.on) result += " ON true";
+  if (!node.using_columns.empty()) {
+    std::string names;
+    for (const Name& name : node.using_columns)
+      names += (names.empty() ? "" : ", ") + duckdb_name(name.text);
+    result += " USING (" + names + ")";
+  }
+  return result;
+}
+
+std::string DuckdbPrinter::generator(const Expr& node, bool outer,
+                                     const std::vector<Name>& aliases) {
+  const Call& call = *generator_call(node);
+  std::string name = call.name.text;
+  if (name.size() > 6 && name.substr(name.size() - 6) == "_outer") {
+    outer = true;
+    name.resize(name.size() - 6);
+  }
+  const auto column = [&](size_t i, const char* otherwise) {
+    return duckdb_name(i < aliases.size() ? aliases[i].text : otherwise);
+  };
+  const auto expect = [&](size_t least, size_t most) {
+    if (aliases.empty() || (aliases.size() >= least && aliases.size() <= most)) return true;
+    fail(invalid_argument("UDTF_ALIAS_NUMBER_MISMATCH",
+                          "{} gives {} column{}, but {} aliases are given", call.name.text, least,
+                          least == 1 ? "" : "s", aliases.size()),
+         node.place);
+    return false;
+  };
+  const std::string value = expr(call.args[0]);
+  const auto* map_call = call.args[0]->as<Call>();
+  const bool map = name == "explode" &&
+                   (aliases.size() == 2 || (map_call != nullptr && map_call->name.text == "map"));
+  if (map) {
+    if (!expect(2, 2)) return "";
+    const std::string keys = fmt::format("map_keys({})", value);
+    const std::string values = fmt::format("map_values({})", value);
+    const auto rows = [&](const std::string& items) {
+      return outer ? fmt::format("CASE WHEN len({0}) > 0 THEN {0} ELSE [NULL] END", items) : items;
+    };
+    return fmt::format("unnest({}) AS {}, unnest({}) AS {}", rows(keys), column(0, "key"),
+                       rows(values), column(1, "value"));
+  }
+  const std::string rows =
+      outer ? fmt::format("CASE WHEN len({0}) > 0 THEN {0} ELSE [NULL] END", value) : value;
+  if (name == "explode") {
+    if (!expect(1, 1)) return "";
+    return fmt::format("unnest({}) AS {}", rows, column(0, "col"));
+  }
+  if (name == "posexplode") {
+    if (!expect(2, 2)) return "";
+    const std::string positions = outer
+                                      ? fmt::format(
+                                            "CASE WHEN len({0}) > 0 THEN CAST(range(0, len({0})) "
+                                            "AS INTEGER[]) ELSE [NULL] END",
+                                            value)
+                                      : fmt::format("CAST(range(0, len({})) AS INTEGER[])", value);
+    return fmt::format("unnest({}) AS {}, unnest({}) AS {}", positions, column(0, "pos"), rows,
+                       column(1, "col"));
+  }
+  // inline: the struct's fields become columns
+  if (!aliases.empty()) {
+    fail_unsupported(node.place, "column aliases of inline",
+                     "name the struct's fields with named_struct");
+    return "";
+  }
+  return fmt::format("unnest({}, max_depth := 2)", rows);
+}
+
+std::string DuckdbPrinter::lateral_view(const Relation& node, const LateralView& view) {
+  if (generator_call(*view.generator) == nullptr) {
+    fail_unsupported(view.generator->place,
+                     "LATERAL VIEW of anything but explode, posexplode and inline", "");
+    return "";
+  }
+  const std::string input = relation(*view.input);
+  const std::string columns = generator(*view.generator, view.outer, node.column_aliases);
+  std::string result = fmt::format("{} CROSS JOIN LATERAL (SELECT {})", input, columns);
+  if (node.alias) result += " AS " + duckdb_name(node.alias->text);
+  return result;
+}
+
+std::string DuckdbPrinter::relation(const Relation& node) {
+  if (error_) return "";
+  if (const auto* use = node.as<TableUse>()) return table(node, *use);
+  if (const auto* derived = node.as<Derived>())
+    return "(" + query(*derived->query) + ")" + alias(node);
+  if (const auto* values = node.as<ValuesRows>()) {
+    std::string text = rows(*values);
+    if (!node.alias) return text;
+    if (node.column_aliases.empty()) return "(SELECT * FROM " + text + ")" + alias(node);
+    if (node.column_aliases.size() != values->rows[0].size()) {
+      fail(invalid_argument("NUM_TABLE_VALUE_ALIASES_MISMATCH",
+                            "the alias {} names {} columns, but VALUES has {}", node.alias->text,
+                            node.column_aliases.size(), values->rows[0].size()),
+           node.alias->place);
+      return "";
+    }
+    return "(SELECT * FROM " + text + ")" + alias(node);
+  }
+  if (const auto* joined = node.as<Join>()) return join(*joined);
+  if (const auto* view = node.as<LateralView>()) return lateral_view(node, *view);
+  return "";
+}
+
+Result<std::string> print_duckdb(const Query& query, const Resolve& resolve,
+                                 const PrintOptions& options) {
+  return DuckdbPrinter(&resolve, options).whole(query);
+}
+
+Result<std::string> print_duckdb(const Expr& expr, const PrintOptions& options) {
+  return DuckdbPrinter(nullptr, options).whole(expr);
+}
+
+}  // namespace strandline::sql

@@ -1,0 +1,868 @@
+// Statements: pipelines, queries, tables (sql.md).
+#include <array>
+
+#include "base/error.h"
+#include "sql/names.h"
+#include "sql/parser_core.h"
+
+namespace strandline::sql {
+
+namespace {
+
+std::string dotted(const std::vector<std::string>& parts) {
+  std::string result;
+  for (const std::string& part : parts) result += (result.empty() ? "" : ".") + part;
+  return result;
+}
+
+// First words of statements that are recognised and refused by name.
+constexpr std::array<std::string_view, 34> kNotYet = {
+    "MERGE",   "ALTER",   "OPTIMIZE", "VACUUM",  "RESTORE",  "REFRESH", "COPY",
+    "ANALYZE", "GRANT",   "REVOKE",   "DENY",    "CACHE",    "UNCACHE", "CLEAR",
+    "MSCK",    "FSCK",    "REORG",    "CONVERT", "GENERATE", "COMMENT", "CALL",
+    "DECLARE", "EXECUTE", "BEGIN",    "COMMIT",  "ROLLBACK", "UNDROP",  "REPAIR",
+    "LOAD",    "LIST",    "PUT",      "GET",     "REMOVE",   "SYNC",
+};
+
+}  // namespace
+
+void Parser::skip_statement() {
+  while (!at_end()) next();
+}
+
+// Names after CREATE ... TABLE, VIEW or FLOW, for statements that broke before they were read.
+void Parser::guess_declared_names(size_t from) {
+  if (!declared_.empty()) return;
+  at_ = std::min(at_, lexed_.tokens.size() - 1);
+  const size_t end = lexed_.tokens.size() - 1;
+  if (lexed_.tokens[from].upper != "CREATE") return;
+  for (size_t i = from + 1; i < end && i < from + 8; ++i) {
+    const std::string& word = lexed_.tokens[i].upper;
+    if (word != "TABLE" && word != "VIEW" && word != "FLOW") continue;
+    ++i;
+    if (i + 2 < end && lexed_.tokens[i].upper == "IF") i += 3;
+    std::vector<std::string> parts;
+    while (i < end && (lexed_.tokens[i].kind == TokenKind::kWord ||
+                       lexed_.tokens[i].kind == TokenKind::kQuotedName)) {
+      parts.push_back(lexed_.tokens[i].text);
+      if (i + 1 >= end || lexed_.tokens[i + 1].text != ".") break;
+      i += 2;
+    }
+    if (!parts.empty()) declared_.push_back(dotted(parts));
+    return;
+  }
+}
+
+bool Parser::statement(Statement& statement) {
+  if (at_query() || at_word("VALUES")) {
+    statement.body = SelectStatement{query()};
+  } else if (at_word("CREATE")) {
+    create(statement);
+  } else if (at_words({"APPLY", "CHANGES"})) {
+    next();
+    next();
+    expect_word("INTO");
+    CreateAutoCdcFlow flow;
+    flow.target = target_table();
+    flow.clauses = auto_cdc_clauses();
+    statement.body = std::move(flow);
+  } else if (accept_word("SET")) {
+    set(statement);
+  } else if (at_word("INSERT")) {
+    insert(statement);
+  } else if (accept_word("UPDATE")) {
+    Update update;
+    update.table = table_name();
+    if (accept_word("AS") || (at_name() && !at_word("SET"))) update.alias = name("an alias");
+    expect_word("SET");
+    do {
+      const SourcePlace place = peek().place;
+      std::vector<std::string> parts = name_parts("a column name", 4);
+      const bool qualified =
+          parts.size() == 2 && ((update.alias && same_name(parts[0], update.alias->text)) ||
+                                same_name(parts[0], update.table.parts.back()));
+      if (parts.size() > 1 && !qualified) {
+        fail_unsupported(place, "SET of a nested field", "set the whole struct with named_struct");
+      }
+      expect_symbol("=");
+      update.assignments.emplace_back(Name{parts.back(), place}, expression());
+    } while (!failed_ && accept_symbol(","));
+    if (accept_word("WHERE")) update.where = expression();
+    statement.body = std::move(update);
+  } else if (accept_word("DELETE")) {
+    expect_word("FROM");
+    Delete deletion;
+    deletion.table = table_name();
+    if (accept_word("AS") || (at_name() && !at_clause_word())) deletion.alias = name("an alias");
+    if (accept_word("WHERE")) deletion.where = expression();
+    statement.body = std::move(deletion);
+  } else if (accept_word("DROP")) {
+    drop(statement);
+  } else if (accept_word("TRUNCATE")) {
+    expect_word("TABLE");
+    statement.body = Truncate{table_name()};
+  } else if (at_word("DESCRIBE") || at_word("DESC")) {
+    next();
+    describe_statement(statement);
+  } else if (accept_word("SHOW")) {
+    show(statement);
+  } else if (accept_word("EXPLAIN")) {
+    if (at_word("EXTENDED") || at_word("FORMATTED") || at_word("COST") || at_word("CODEGEN"))
+      next();
+    statement.body = Explain{query()};
+  } else if (accept_word("USE")) {
+    Use use;
+    use.catalog = accept_word("CATALOG");
+    if (!use.catalog && !accept_word("SCHEMA")) accept_word("DATABASE");
+    use.name = table_name();
+    statement.body = std::move(use);
+  } else if (at_words({"AUTO", "CDC"})) {
+    fail_expected("CREATE FLOW name AS before AUTO CDC (or the old form APPLY CHANGES INTO)");
+  } else {
+    for (const std::string_view word : kNotYet) {
+      if (!at_word(word)) continue;
+      std::string construct(word);
+      // ALTER TABLE, COPY INTO, REFRESH STREAMING TABLE, ...
+      if (word == "ALTER" || word == "REFRESH" || word == "RESTORE" || word == "COPY" ||
+          word == "COMMENT" || word == "ANALYZE") {
+        for (size_t i = 1; i <= 2; ++i) {
+          static constexpr std::array<std::string_view, 10> kKinds = {
+              "TABLE",     "VIEW",         "SCHEMA", "DATABASE", "CATALOG",
+              "STREAMING", "MATERIALIZED", "INTO",   "ON",       "FLOW"};
+          for (const std::string_view kind : kKinds) {
+            if (at_word(kind, i)) construct += " " + std::string(kind);
+          }
+        }
+      }
+      not_yet(statement, construct);
+      return !failed_;
+    }
+    fail_expected("a statement",
+                  {"SELECT", "CREATE", "INSERT", "UPDATE", "DELETE", "DROP", "APPLY", "SET", "SHOW",
+                   "DESCRIBE", "TRUNCATE", "EXPLAIN", "MERGE", "ALTER", "WITH", "VALUES", "USE"});
+  }
+  return !failed_;
+}
+
+void Parser::not_yet(Statement& statement, std::string construct) {
+  statement.body = NotYet{std::move(construct)};
+  skip_statement();
+}
+
+// --- CREATE ------------------------------------------------------------------------------------
+
+void Parser::create(Statement& statement) {
+  next();
+  bool or_refresh = false;
+  bool or_replace = false;
+  if (accept_word("OR")) {
+    if (accept_word("REFRESH")) {
+      or_refresh = true;
+    } else if (accept_word("REPLACE")) {
+      or_replace = true;
+    } else {
+      return fail_expected("REFRESH or REPLACE", {"REFRESH", "REPLACE"});
+    }
+  }
+  bool is_private = false;
+  bool temporary = false;
+  if (accept_word("PRIVATE")) is_private = true;
+  if (at_words({"GLOBAL", "TEMPORARY"}) || at_words({"GLOBAL", "TEMP"})) {
+    return fail_unsupported(peek().place, "a GLOBAL TEMPORARY view",
+                            "use CREATE VIEW or CREATE TEMPORARY VIEW");
+  }
+  if (at_word("TEMPORARY") || at_word("TEMP")) {
+    next();
+    temporary = true;
+  }
+  if (at_word("STREAMING") || (at_word("LIVE") && !at_word("VIEW", 1))) {
+    const bool streaming = accept_word("STREAMING");
+    accept_word("LIVE");
+    if (streaming && accept_word("VIEW")) return create_view(or_replace, temporary, statement);
+    expect_word("TABLE");
+    if (streaming) return create_streaming_table(or_refresh, is_private || temporary, statement);
+    return create_materialized_view(or_refresh, is_private || temporary,
+                                    statement);  // CREATE LIVE TABLE
+  }
+  if (accept_word("MATERIALIZED")) {
+    expect_word("VIEW");
+    return create_materialized_view(or_refresh, is_private || temporary, statement);
+  }
+  accept_word("LIVE");
+  if (accept_word("VIEW")) {
+    if (or_refresh)
+      return fail_at(statement.place,
+                     "a view is not refreshed: write CREATE VIEW or CREATE OR REPLACE VIEW");
+    return create_view(or_replace, temporary || is_private, statement);
+  }
+  if (accept_word("FLOW")) return create_flow(statement);
+  if (at_word("TABLE")) {
+    if (or_refresh)
+      return fail_expected("STREAMING TABLE or MATERIALIZED VIEW after CREATE OR REFRESH");
+    if (temporary)
+      return fail_unsupported(peek().place, "a TEMPORARY TABLE", "use CREATE TEMPORARY VIEW");
+    next();
+    return create_table(or_replace, statement);
+  }
+  if (at_word("SCHEMA") || at_word("DATABASE")) {
+    next();
+    return create_schema(statement);
+  }
+  static constexpr std::array<std::string_view, 12> kRefused = {
+      "SINK",      "FUNCTION",  "CATALOG", "EXTERNAL", "CONNECTION",  "VOLUME",
+      "PROCEDURE", "RECIPIENT", "SHARE",   "STORAGE",  "BLOOMFILTER", "POLICY"};
+  for (const std::string_view word : kRefused) {
+    if (at_word(word)) return not_yet(statement, "CREATE " + std::string(word));
+  }
+  fail_expected("STREAMING TABLE, MATERIALIZED VIEW, VIEW, FLOW, TABLE or SCHEMA",
+                {"STREAMING", "MATERIALIZED", "VIEW", "FLOW", "TABLE", "SCHEMA", "DATABASE", "OR",
+                 "TEMPORARY", "PRIVATE"});
+}
+
+TableName Parser::declared_table(bool strip_live) {
+  TableName result = table_name();
+  if (strip_live && result.parts.size() == 2 && upper_ascii(result.parts[0]) == "LIVE") {
+    result.parts.erase(result.parts.begin());
+  }
+  if (!failed_) declared_.push_back(dotted(result.parts));
+  return result;
+}
+
+TableName Parser::target_table() {
+  TableName result = table_name();
+  if (result.parts.size() == 2 && upper_ascii(result.parts[0]) == "LIVE")
+    result.parts.erase(result.parts.begin());
+  return result;
+}
+
+void Parser::create_streaming_table(bool or_refresh, bool is_private, Statement& statement) {
+  CreateStreamingTable table;
+  table.or_refresh = or_refresh;
+  table.is_private = is_private;
+  table.if_not_exists = accept_words({"IF", "NOT", "EXISTS"});
+  table.name = declared_table(true);
+  if (at_symbol("(")) table_elements(table.options, false);
+  table_clauses(table.options, true);
+  if (accept_word("AS")) {
+    table.query = query();
+  } else if (accept_word("FLOW")) {
+    if (at_word("INSERT") || at_word("REPLACE")) {
+      return fail_unsupported(peek().place, "FLOW " + peek().upper + " in CREATE STREAMING TABLE",
+                              "write AS query, or CREATE FLOW name AS INSERT INTO");
+    }
+    accept_word("AS");
+    if (!accept_words({"AUTO", "CDC"}) && !accept_words({"APPLY", "CHANGES"})) {
+      return fail_expected("AUTO CDC after FLOW", {"AUTO"});
+    }
+    const bool once = accept_word("ONCE");
+    table.auto_cdc = auto_cdc_clauses();
+    table.auto_cdc->once = once;
+  } else if (!at_end()) {
+    fail_expected(
+        "a table clause (COMMENT, TBLPROPERTIES, PARTITIONED BY, CLUSTER BY, USING), AS, FLOW AUTO "
+        "CDC or ';'",
+        {"COMMENT", "TBLPROPERTIES", "PARTITIONED", "CLUSTER", "USING", "LOCATION", "AS", "FLOW"});
+  }
+  statement.body = std::move(table);
+}
+
+void Parser::create_materialized_view(bool or_refresh, bool is_private, Statement& statement) {
+  CreateMaterializedView view;
+  view.or_refresh = or_refresh;
+  view.is_private = is_private;
+  view.if_not_exists = accept_words({"IF", "NOT", "EXISTS"});
+  view.name = declared_table(true);
+  if (at_symbol("(")) table_elements(view.options, false);
+  table_clauses(view.options, true);
+  if (!accept_word("AS")) {
+    return fail_expected("AS and a query (AUTO CDC flows feed streaming tables)",
+                         {"AS", "COMMENT", "TBLPROPERTIES"});
+  }
+  view.query = query();
+  statement.body = std::move(view);
+}
+
+void Parser::create_view(bool or_replace, bool temporary, Statement& statement) {
+  CreateView view;
+  view.or_replace = or_replace;
+  view.temporary = temporary;
+  view.if_not_exists = accept_words({"IF", "NOT", "EXISTS"});
+  view.name = declared_table(true);
+  if (accept_symbol("(")) {
+    TableOptions options;
+    while (!failed_ && !at_symbol(")")) {
+      if (at_word("CONSTRAINT")) {
+        constraint(options);
+      } else {
+        view.columns.push_back(name("a column name"));
+        if (accept_word("COMMENT")) string_value("the comment");
+      }
+      if (!accept_symbol(",")) break;
+    }
+    expect_symbol(")");
+    view.expectations = std::move(options.expectations);
+  }
+  while (!failed_ && !at_word("AS")) {
+    if (accept_word("COMMENT")) {
+      view.comment = string_value("the comment");
+    } else if (accept_word("TBLPROPERTIES")) {
+      view.properties = option_list();
+    } else if (at_word("WITH")) {
+      fail_unsupported(peek().place, "WITH " + peek(1).upper + " of a view", "");
+    } else {
+      fail_expected("AS and the view's query", {"AS", "COMMENT", "TBLPROPERTIES"});
+    }
+  }
+  expect_word("AS");
+  view.query = query();
+  statement.body = std::move(view);
+}
+
+void Parser::create_flow(Statement& statement) {
+  const SourcePlace place = peek().place;
+  Name flow_name{dotted(name_parts("the flow's name", 3)), place};
+  std::optional<std::string> comment;
+  if (accept_word("COMMENT")) comment = string_value("the comment");
+  if (!accept_word("AS")) return fail_expected("COMMENT or AS", {"AS", "COMMENT"});
+  if (accept_words({"AUTO", "CDC"}) || accept_words({"APPLY", "CHANGES"})) {
+    CreateAutoCdcFlow flow;
+    const bool once = accept_word("ONCE");
+    expect_word("INTO");
+    flow.flow_name = std::move(flow_name);
+    flow.comment = std::move(comment);
+    flow.target = target_table();
+    flow.clauses = auto_cdc_clauses();
+    flow.clauses.once = once;
+    statement.body = std::move(flow);
+    return;
+  }
+  if (accept_word("INSERT")) {
+    CreateInsertFlow flow;
+    flow.flow_name = std::move(flow_name);
+    flow.comment = std::move(comment);
+    flow.once = accept_word("ONCE");
+    expect_word("INTO");
+    if (!flow.once && at_word("ONCE") && at_name(1) && !at_words({"BY", "NAME"}, 1)) {
+      next();
+      flow.once = true;
+    }
+    flow.target = target_table();
+    flow.by_name = accept_words({"BY", "NAME"});
+    flow.query = query();
+    statement.body = std::move(flow);
+    return;
+  }
+  if (at_word("REPLACE"))
+    return fail_unsupported(peek().place, "a REPLACE flow", "use an INSERT flow or AUTO CDC");
+  fail_expected("AUTO CDC or INSERT", {"AUTO", "INSERT", "APPLY"});
+}
+
+void Parser::create_table(bool or_replace, Statement& statement) {
+  CreateTable table;
+  table.or_replace = or_replace;
+  table.if_not_exists = accept_words({"IF", "NOT", "EXISTS"});
+  table.name = declared_table(false);
+  if (at_symbol("(") && !at_query()) table_elements(table.options, false);
+  table_clauses(table.options, false);
+  if (at_word("SHALLOW") || at_word("DEEP") || at_word("CLONE") || at_word("LIKE")) {
+    return not_yet(statement,
+                   "CREATE TABLE ... " + std::string(at_word("LIKE") ? "LIKE" : "CLONE"));
+  }
+  if (accept_word("AS") || at_query()) {
+    table.query = query();
+  } else if (!at_end()) {
+    fail_expected(
+        "a table clause (COMMENT, TBLPROPERTIES, PARTITIONED BY, CLUSTER BY, USING, LOCATION), AS "
+        "or ';'",
+        {"COMMENT", "TBLPROPERTIES", "PARTITIONED", "CLUSTER", "USING", "LOCATION", "AS"});
+  }
+  statement.body = std::move(table);
+}
+
+void Parser::create_schema(Statement& statement) {
+  CreateSchema schema;
+  schema.if_not_exists = accept_words({"IF", "NOT", "EXISTS"});
+  schema.name = table_name();
+  while (!failed_ && !at_end()) {
+    if (accept_word("COMMENT")) {
+      schema.comment = string_value("the comment");
+    } else if (at_word("LOCATION") || at_word("MANAGED") || at_word("WITH")) {
+      fail_unsupported(peek().place, peek().upper + " of a schema",
+                       "leave it out: schemas are folders of the warehouse");
+    } else {
+      fail_expected("COMMENT or ';'", {"COMMENT"});
+    }
+  }
+  statement.body = std::move(schema);
+}
+
+std::vector<Name> Parser::name_list(std::string_view what) {
+  std::vector<Name> names;
+  const bool parentheses = accept_symbol("(");
+  if (parentheses && accept_symbol(")")) return names;
+  do {
+    names.push_back(column_name(what));
+  } while (!failed_ && accept_symbol(","));
+  if (parentheses) {
+    if (!failed_ && !at_symbol(")")) fail_expected("',' or ')'");
+    accept_symbol(")");
+  }
+  return names;
+}
+
+void Parser::table_elements(TableOptions& options, bool expectations_only) {
+  (void)expectations_only;
+  expect_symbol("(");
+  while (!failed_ && !at_symbol(")")) {
+    if (at_word("CONSTRAINT")) {
+      constraint(options);
+    } else if (at_words({"PRIMARY", "KEY"}) || at_words({"FOREIGN", "KEY"})) {
+      fail_unsupported(peek().place, peek().upper + " KEY",
+                       "leave it out; keys of an AUTO CDC target come from KEYS");
+    } else {
+      ColumnDefinition column = column_definition();
+      for (const ColumnDefinition& other : options.columns) {
+        if (!failed_ && same_name(other.name.text, column.name.text)) {
+          note(invalid_argument("COLUMN_ALREADY_EXISTS", "the column '{}' is declared twice",
+                                column.name.text),
+               column.name.place);
+        }
+      }
+      options.columns.push_back(std::move(column));
+    }
+    if (!accept_symbol(",")) break;
+  }
+  if (!at_symbol(")")) fail_expected("',' or ')'");
+  accept_symbol(")");
+}
+
+ColumnDefinition Parser::column_definition() {
+  ColumnDefinition column;
+  column.name = name("a column name");
+  column.type = type();
+  while (!failed_ && !at_symbol(",") && !at_symbol(")") && !at_end()) {
+    if (accept_words({"NOT", "NULL"})) {
+      column.nullable = false;
+    } else if (accept_word("NULL")) {
+      column.nullable = true;
+    } else if (accept_word("DEFAULT")) {
+      column.default_value = expression();
+    } else if (accept_word("GENERATED")) {
+      const SourcePlace place = peek().place;
+      const bool by_default = accept_words({"BY", "DEFAULT"});
+      if (!by_default) expect_word("ALWAYS");
+      expect_word("AS");
+      if (at_word("IDENTITY")) {
+        fail_unsupported(place, "an IDENTITY column",
+                         "number the rows in the query with row_number()");
+        break;
+      }
+      expect_symbol("(");
+      column.generated_as = expression();
+      expect_symbol(")");
+    } else if (accept_word("COMMENT")) {
+      column.comment = string_value("the comment");
+    } else if (at_word("MASK")) {
+      fail_unsupported(peek().place, "MASK of a column", "select masked values in a view");
+    } else if (at_word("PRIMARY") || at_word("REFERENCES") || at_word("FOREIGN") ||
+               at_word("UNIQUE")) {
+      fail_unsupported(peek().place,
+                       peek().upper + (at_word("PRIMARY") ? " KEY" : "") + " of a column",
+                       "leave it out; keys of an AUTO CDC target come from KEYS");
+    } else if (at_word("COLLATE")) {
+      fail_unsupported(peek().place, "COLLATE", "strings compare by code point");
+    } else if (at_word("CONSTRAINT")) {
+      fail_unsupported(peek().place, "a CONSTRAINT inside a column",
+                       "put it after the columns: CONSTRAINT name CHECK (...)");
+    } else {
+      fail_expected("NOT NULL, DEFAULT, GENERATED ALWAYS AS, COMMENT, ',' or ')'",
+                    {"NOT", "DEFAULT", "GENERATED", "COMMENT", "CONSTRAINT"});
+    }
+  }
+  return column;
+}
+
+void Parser::constraint(TableOptions& options) {
+  next();
+  Name constraint_name = name("the constraint's name");
+  if (accept_word("EXPECT")) {
+    Expectation expectation;
+    expectation.name = std::move(constraint_name);
+    expectation.condition = expression();
+    if (accept_words({"ON", "VIOLATION"})) {
+      if (accept_words({"FAIL", "UPDATE"})) {
+        expectation.on_violation = OnViolation::kFailUpdate;
+      } else if (accept_words({"DROP", "ROW"})) {
+        expectation.on_violation = OnViolation::kDropRow;
+      } else {
+        fail_expected("FAIL UPDATE or DROP ROW", {"FAIL", "DROP"});
+      }
+    }
+    for (const Expectation& other : options.expectations) {
+      if (!failed_ && same_name(other.name.text, expectation.name.text)) {
+        note(invalid_argument("DUPLICATE_EXPECTATION", "the expectation '{}' is declared twice",
+                              expectation.name.text),
+             expectation.name.place);
+      }
+    }
+    options.expectations.push_back(std::move(expectation));
+  } else if (accept_word("CHECK")) {
+    expect_symbol("(");
+    options.checks.emplace_back(std::move(constraint_name), expression());
+    expect_symbol(")");
+  } else if (at_word("PRIMARY") || at_word("FOREIGN") || at_word("UNIQUE")) {
+    fail_unsupported(peek().place, peek().upper + " KEY",
+                     "leave it out; keys of an AUTO CDC target come from KEYS");
+  } else {
+    fail_expected("EXPECT or CHECK", {"EXPECT", "CHECK"});
+  }
+}
+
+void Parser::table_clauses(TableOptions& options, bool pipeline) {
+  std::vector<std::string> seen;
+  const auto once = [&](const std::string& clause, const SourcePlace& place) {
+    for (const std::string& other : seen) {
+      if (other == clause) {
+        note(
+            invalid_argument("DUPLICATE_CLAUSES", "the clause {} is given twice: keep one", clause),
+            place);
+      }
+    }
+    seen.push_back(clause);
+  };
+  while (!failed_) {
+    const SourcePlace place = peek().place;
+    if (accept_word("USING")) {
+      once("USING", place);
+      options.using_format = name("a format");
+    } else if (accept_words({"PARTITIONED", "BY"})) {
+      once("PARTITIONED BY", place);
+      expect_symbol("(");
+      do {
+        const Name column = column_name("a column name");
+        if (at_symbol("(")) {
+          fail_unsupported(column.place, "the partition transform " + column.text,
+                           "add a column and partition by it");
+        } else if (!at_symbol(",") && !at_symbol(")") && !failed_) {
+          fail_unsupported(column.place, "a typed column in PARTITIONED BY",
+                           "declare the column among the columns");
+        }
+        options.partitioned_by.push_back(column);
+      } while (!failed_ && accept_symbol(","));
+      expect_symbol(")");
+    } else if (accept_words({"CLUSTER", "BY"})) {
+      once("CLUSTER BY", place);
+      if (!accept_word("AUTO") && !accept_word("NONE"))
+        options.cluster_by = name_list("a column name");
+    } else if (accept_word("LOCATION")) {
+      once("LOCATION", place);
+      options.location = string_value("the location");
+    } else if (accept_word("COMMENT")) {
+      once("COMMENT", place);
+      options.comment = string_value("the comment");
+    } else if (accept_word("TBLPROPERTIES")) {
+      once("TBLPROPERTIES", place);
+      options.properties = option_list();
+    } else if (at_words({"DEFAULT", "COLLATION"})) {
+      next();
+      next();
+      once("DEFAULT COLLATION", place);
+      const Name collation = name("a collation");
+      if (!failed_ && upper_ascii(collation.text) != "UTF8_BINARY") {
+        fail_unsupported(collation.place, "the collation " + collation.text,
+                         "use UTF8_BINARY: strings compare by code point");
+      }
+    } else if (at_words({"WITH", "ROW"})) {
+      fail_unsupported(place, "WITH ROW FILTER", "filter the rows in a view");
+    } else if (at_word("OPTIONS")) {
+      fail_unsupported(place, "OPTIONS", "use TBLPROPERTIES");
+    } else if (at_words({"CLUSTERED", "BY"})) {
+      fail_unsupported(place, "CLUSTERED BY ... INTO BUCKETS", "use CLUSTER BY or PARTITIONED BY");
+    } else if (at_words({"ROW", "FORMAT"}) || (at_words({"STORED", "AS"}) && !at_word("SCD", 2))) {
+      fail_unsupported(place, peek().upper + " " + peek(1).upper, "tables are Delta tables");
+    } else if (pipeline && (at_word("SCHEDULE") || at_words({"TRIGGER", "ON"}))) {
+      fail_unsupported(place, peek().upper, "run the pipeline from your scheduler");
+    } else {
+      return;
+    }
+  }
+}
+
+// --- AUTO CDC ----------------------------------------------------------------------------------
+
+ColumnList Parser::column_list() {
+  ColumnList list;
+  list.place = peek().place;
+  if (accept_symbol("*")) {
+    list.except = true;
+    if (accept_word("EXCEPT")) list.names = name_list("a column name");
+    return list;
+  }
+  list.names = name_list("a column name");
+  return list;
+}
+
+void Parser::auto_cdc_source(AutoCdcClauses& clauses) {
+  if (!accept_word("FROM")) return fail_expected("FROM and the source", {"FROM"});
+  if (at_word("SNAPSHOT") &&
+      (at_symbol("(", 1) || (at_name(1) && !at_word("KEYS", 1) && !at_word("AS", 1)))) {
+    next();
+    clauses.from_snapshot = true;
+    if (at_symbol("(")) {
+      next();
+      clauses.source = at_query() ? query() : select_table(table_name());
+      expect_symbol(")");
+    } else {
+      clauses.source = select_table(table_name());
+    }
+    if (accept_words({"WITH", "VERSION"})) {
+      expect_symbol("(");
+      clauses.snapshot_version = query();
+      expect_symbol(")");
+    }
+    return;
+  }
+  in_cdc_source_ = true;
+  RelationPtr source = relation_primary();
+  in_cdc_source_ = false;
+  if (failed_) return;
+  if (at_join() || at_symbol(",")) {
+    return fail_expected(
+        "KEYS: the source is one relation; write a join as (SELECT ... FROM STREAM(a) JOIN b ...)");
+  }
+  const auto* derived = source->as<Derived>();
+  const bool bare_query = derived != nullptr && !source->alias;
+  clauses.source = bare_query ? derived->query : select_all(std::move(source));
+}
+
+AutoCdcClauses Parser::auto_cdc_clauses() {
+  AutoCdcClauses clauses;
+  auto_cdc_source(clauses);
+  std::vector<std::string> seen;
+  const auto once = [&](const std::string& clause, const SourcePlace& place) {
+    for (const std::string& other : seen) {
+      if (other == clause) {
+        note(
+            invalid_argument("DUPLICATE_CLAUSES", "the clause {} is given twice: keep one", clause),
+            place);
+      }
+    }
+    seen.push_back(clause);
+  };
+  while (!failed_ && !at_end()) {
+    const SourcePlace place = peek().place;
+    if (accept_word("KEYS")) {
+      once("KEYS", place);
+      clauses.has_keys = true;
+      clauses.keys_place = place;
+      clauses.keys = name_list("a key column");
+    } else if (accept_words({"IGNORE", "NULL", "UPDATES"})) {
+      once("IGNORE NULL UPDATES", place);
+      clauses.ignore_null_updates = true;
+      clauses.ignore_null_place = place;
+      if (accept_word("ON")) clauses.ignore_null_columns = column_list();
+    } else if (accept_words({"APPLY", "AS", "DELETE", "WHEN"})) {
+      once("APPLY AS DELETE WHEN", place);
+      clauses.delete_place = place;
+      clauses.delete_when = expression();
+    } else if (accept_words({"APPLY", "AS", "TRUNCATE", "WHEN"})) {
+      once("APPLY AS TRUNCATE WHEN", place);
+      clauses.truncate_place = place;
+      clauses.truncate_when = expression();
+    } else if (accept_words({"SEQUENCE", "BY"})) {
+      once("SEQUENCE BY", place);
+      clauses.sequence_place = place;
+      clauses.sequence_by = expression();
+      if (at_symbol(","))
+        fail_expected("a clause: several sequence columns are written SEQUENCE BY STRUCT(a, b)");
+    } else if (accept_words({"SYSTEM", "SEQUENCE", "BY"})) {
+      once("SYSTEM SEQUENCE BY", place);
+      clauses.system_sequence_place = place;
+      clauses.system_sequence_by = expression();
+    } else if (accept_words({"COLUMNS", "TO", "UPDATE"})) {
+      once("COLUMNS TO UPDATE", place);
+      clauses.columns_to_update = column_name("a column name");
+    } else if (accept_word("COLUMNS")) {
+      once("COLUMNS", place);
+      clauses.columns = column_list();
+    } else if (accept_words({"STORED", "AS"})) {
+      once("STORED AS", place);
+      clauses.stored_as_place = place;
+      if (accept_word("BITEMPORAL")) {
+        clauses.stored_as = StoredAs::kBitemporal;
+      } else if (accept_words({"SCD", "TYPE"})) {
+        const Token& number = peek();
+        const bool constant =
+            number.kind == TokenKind::kNumber || number.kind == TokenKind::kString;
+        if (constant && number.text == "1") {
+          clauses.stored_as = StoredAs::kScdType1;
+        } else if (constant && number.text == "2") {
+          clauses.stored_as = StoredAs::kScdType2;
+        } else {
+          fail_expected("1 or 2 after SCD TYPE");
+        }
+        next();
+      } else {
+        fail_expected("SCD TYPE 1, SCD TYPE 2 or BITEMPORAL", {"SCD", "BITEMPORAL"});
+      }
+    } else if (accept_words({"TRACK", "HISTORY", "ON"})) {
+      once("TRACK HISTORY ON", place);
+      clauses.track_history = column_list();
+    } else if (at_word("WHERE")) {
+      fail_unsupported(place, "WHERE after the source of AUTO CDC",
+                       "write FROM (SELECT * FROM STREAM(name) WHERE ...)");
+    } else {
+      const bool first = seen.empty();
+      fail_expected(
+          first
+              ? "KEYS (columns)"
+              : "a clause of AUTO CDC (SEQUENCE BY, APPLY AS DELETE WHEN, APPLY AS TRUNCATE WHEN, "
+                "COLUMNS, STORED AS, TRACK HISTORY ON, IGNORE NULL UPDATES, ...) or ';'",
+          {"KEYS", "IGNORE", "APPLY", "SEQUENCE", "SYSTEM", "COLUMNS", "STORED", "TRACK"});
+    }
+  }
+  if (!failed_ && seen.empty()) fail_expected("KEYS (columns)", {"KEYS"});
+  return clauses;
+}
+
+// --- other statements --------------------------------------------------------------------------
+
+// SET key = value: the value is the rest of the statement as written, quotes included (as in
+// Spark).
+void Parser::set(Statement& statement) {
+  SetOption option;
+  if (at_end() || at_word("TIME")) {
+    if (at_end()) return fail_expected("a key");
+    return not_yet(statement, "SET TIME ZONE");
+  }
+  option.key = option_key();
+  if (accept_symbol("=")) {
+    const size_t begin = peek().begin;
+    size_t end = begin;
+    while (!at_end()) end = next().end;
+    option.value = lexed_.text.substr(begin, end - begin);
+  }
+  statement.body = std::move(option);
+}
+
+void Parser::insert(Statement& statement) {
+  next();
+  Insert insertion;
+  if (accept_word("OVERWRITE")) {
+    insertion.mode = InsertMode::kOverwrite;
+    if (at_word("DIRECTORY") || at_words({"LOCAL", "DIRECTORY"})) {
+      return fail_unsupported(peek().place, "INSERT OVERWRITE DIRECTORY", "insert into a table");
+    }
+    if (!accept_word("INTO")) accept_word("TABLE");
+  } else {
+    if (!accept_word("INTO")) return fail_expected("INTO or OVERWRITE", {"INTO", "OVERWRITE"});
+    accept_word("TABLE");
+  }
+  insertion.table = table_name();
+  if (at_word("PARTITION")) {
+    return fail_unsupported(peek().place, "PARTITION (...) in INSERT",
+                            "give the partition columns in the query");
+  }
+  if (accept_word("REPLACE")) {
+    if (!accept_word("WHERE")) {
+      return fail_unsupported(peek().place, "INSERT ... REPLACE " + peek().upper,
+                              "use REPLACE WHERE");
+    }
+    insertion.mode = InsertMode::kReplaceWhere;
+    insertion.replace_where = expression();
+  }
+  if (at_symbol("(") && !at_query()) insertion.columns = name_list("a column name");
+  insertion.by_name = accept_words({"BY", "NAME"});
+  insertion.query = query();
+  statement.body = std::move(insertion);
+}
+
+void Parser::drop(Statement& statement) {
+  Drop result;
+  if (accept_word("TABLE") || accept_words({"STREAMING", "TABLE"}) ||
+      accept_words({"MATERIALIZED", "VIEW"})) {
+    result.what = Drop::What::kTable;
+  } else if (accept_word("VIEW")) {
+    result.what = Drop::What::kView;
+  } else if (accept_word("SCHEMA") || accept_word("DATABASE")) {
+    result.what = Drop::What::kSchema;
+  } else {
+    for (const std::string_view word : {"FUNCTION", "CATALOG", "VOLUME", "CONNECTION", "FLOW"}) {
+      if (at_word(word)) return not_yet(statement, "DROP " + std::string(word));
+    }
+    return fail_expected("TABLE, VIEW or SCHEMA",
+                         {"TABLE", "VIEW", "SCHEMA", "DATABASE", "MATERIALIZED", "STREAMING"});
+  }
+  result.if_exists = accept_words({"IF", "EXISTS"});
+  result.name = table_name();
+  if (accept_word("CASCADE")) {
+    result.cascade = true;
+  } else if (!accept_word("RESTRICT")) {
+    accept_word("PURGE");
+  }
+  statement.body = std::move(result);
+}
+
+void Parser::describe_statement(Statement& statement) {
+  Describe result;
+  if (at_word("SCHEMA") || at_word("DATABASE") || at_word("CATALOG") || at_word("FUNCTION") ||
+      at_word("QUERY")) {
+    if (at_name(1) && !at_clause_word(1)) return not_yet(statement, "DESCRIBE " + peek().upper);
+  }
+  const bool more = at_name(1);
+  if (more && accept_word("HISTORY")) {
+    result.what = Describe::What::kHistory;
+  } else if (more && accept_word("DETAIL")) {
+    result.what = Describe::What::kDetail;
+  }
+  if (at_name(1)) accept_word("TABLE");
+  if (at_name(1) && (accept_word("EXTENDED") || accept_word("FORMATTED")))
+    result.what = Describe::What::kExtended;
+  result.table = table_name();
+  statement.body = std::move(result);
+}
+
+void Parser::show(Statement& statement) {
+  Show result;
+  const auto in_schema = [&] {
+    if (accept_word("IN") || accept_word("FROM")) result.name = table_name();
+    accept_word("LIKE");
+    if (peek().kind == TokenKind::kString)
+      fail_unsupported(peek().place, "a pattern in SHOW", "filter the result");
+  };
+  if (accept_word("TABLES")) {
+    result.what = Show::What::kTables;
+    in_schema();
+  } else if (accept_word("SCHEMAS") || accept_word("DATABASES")) {
+    result.what = Show::What::kSchemas;
+    in_schema();
+  } else if (accept_word("CATALOGS")) {
+    result.what = Show::What::kCatalogs;
+  } else if (accept_word("TBLPROPERTIES")) {
+    result.what = Show::What::kTableProperties;
+    result.name = table_name();
+    if (accept_symbol("(")) {
+      result.key = option_key();
+      expect_symbol(")");
+    }
+  } else if (accept_words({"CREATE", "TABLE"}) || accept_words({"CREATE", "VIEW"})) {
+    result.what = Show::What::kCreateTable;
+    result.name = table_name();
+  } else if (accept_word("COLUMNS")) {
+    result.what = Show::What::kColumns;
+    if (!accept_word("IN") && !accept_word("FROM"))
+      return fail_expected("IN and a table", {"IN", "FROM"});
+    result.name = table_name();
+  } else {
+    for (const std::string_view word : {"VIEWS", "FUNCTIONS", "PARTITIONS", "GRANTS", "VOLUMES",
+                                        "USERS", "GROUPS", "PIPELINES"}) {
+      if (at_word(word)) return not_yet(statement, "SHOW " + std::string(word));
+    }
+    return fail_expected(
+        "TABLES, SCHEMAS, CATALOGS, TBLPROPERTIES, CREATE TABLE or COLUMNS",
+        {"TABLES", "SCHEMAS", "DATABASES", "CATALOGS", "TBLPROPERTIES", "CREATE", "COLUMNS"});
+  }
+  statement.body = std::move(result);
+}
+
+}  // namespace strandline::sql

@@ -1,0 +1,70 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/utf8.h"
+#include "sql/lexer.h"
+#include "sql/parser.h"
+
+namespace strandline::sql {
+
+namespace {
+
+// Columns a character takes on a terminal: 2 for East Asian wide letters and emoji, 0 for marks
+// that sit on another character.
+int width_of(char32_t c) {
+  if ((c >= 0x0300 && c <= 0x036F) || (c >= 0x200B && c <= 0x200F) || (c >= 0xFE00 && c <= 0xFE0F))
+    return 0;
+  const bool wide = (c >= 0x1100 && c <= 0x115F) || (c >= 0x2E80 && c <= 0xA4CF) ||
+                    (c >= 0xAC00 && c <= 0xD7A3) || (c >= 0xF900 && c <= 0xFAFF) ||
+                    (c >= 0xFE30 && c <= 0xFE6F) || (c >= 0xFF00 && c <= 0xFF60) ||
+                    (c >= 0xFFE0 && c <= 0xFFE6) || (c >= 0x1F300 && c <= 0x1FAFF) ||
+                    (c >= 0x20000 && c <= 0x3FFFD);
+  return wide ? 2 : 1;
+}
+
+}  // namespace
+
+std::string render_error(const Error& error, std::string_view source_text) {
+  std::string head =
+      error.code.empty() ? error.message : fmt::format("[{}] {}", error.code, error.message);
+  if (!error.place || error.place->line <= 0) return head;
+  const SourcePlace& place = *error.place;
+  std::string result = fmt::format("{}:{}:{}: {}", place.file, place.line, place.column, head);
+
+  size_t begin = 0;
+  for (int line = 1; line < place.line; ++line) {
+    const size_t end = source_text.find('\n', begin);
+    if (end == std::string_view::npos) return result;
+    begin = end + 1;
+  }
+  std::string_view line = source_text.substr(begin, source_text.find('\n', begin) - begin);
+  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+
+  // Tabs print as one blank, so that the caret stands under its character everywhere.
+  std::string shown;
+  std::string indent;
+  int column = 1;
+  size_t at = 0;
+  while (at < line.size()) {
+    char32_t code_point = 0;
+    size_t length = decode_utf8(line.substr(at), &code_point);
+    if (length == 0) {
+      length = 1;
+      code_point = '?';
+      shown += '?';
+    } else if (code_point == '\t') {
+      shown += ' ';
+    } else {
+      shown += line.substr(at, length);
+    }
+    if (column < place.column) indent.append(static_cast<size_t>(width_of(code_point)), ' ');
+    ++column;
+    at += length;
+  }
+  const std::string number = std::to_string(place.line);
+  return fmt::format("{}\n {} | {}\n {} | {}^", result, number, shown,
+                     std::string(number.size(), ' '), indent);
+}
+
+}  // namespace strandline::sql
