@@ -76,10 +76,20 @@ using ProgressListener = std::function<void(const Progress&)>;
 UpdateReport run_update(const RunOptions& options, const ProgressListener& listener = {},
                         const std::atomic<bool>* cancel = nullptr);
 
+// Where a pipeline lies and keeps its tables.
+struct PipelineLocation {
+  std::string name;
+  std::string directory;  // absolute
+  std::string warehouse;  // absolute: the spec's storage, else warehouse/ beside the spec
+};
+
+// The pipeline of a directory or spec file. Errors: kNotFound, kInvalidArgument (broken spec).
+Result<PipelineLocation> locate_pipeline(const std::string& path);
+
 enum class OutputFormat { kTable, kCsv, kJson, kNdjson, kMarkdown };
 
 struct SessionOptions {
-  std::string warehouse;
+  std::string warehouse;  // empty: queries without tables only, names are WAREHOUSE_NOT_GIVEN
   EngineOptions engine;
   std::string directory;  // relative paths in SQL resolve against it; empty = current
 };
@@ -99,7 +109,8 @@ class Session {
 // A small working pipeline in a new directory. Errors: kAlreadyExists, kIo.
 Status init_pipeline(const std::string& directory);
 
-// Error text for people: place, source line and caret when the source is known.
-std::string render_error(const Error& error);
+// Error text for people: code, message, place, and the source line with a caret. The line comes from
+// source_text, else from the file the place names.
+std::string render_error(const Error& error, const std::string& source_text = {});
 
 }  // namespace strandline
