@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "duck/engine.h"
 #include "duck/file_sets.h"
+#include "duck/key_filter_bits.h"
 
 namespace strandline::duck {
 namespace {
@@ -52,10 +53,12 @@ class EngineDatabase final : public Database, public std::enable_shared_from_thi
   }
 
   const std::shared_ptr<FileSets>& file_sets() const { return file_sets_; }
+  const std::shared_ptr<KeyFilters>& key_filters() const { return key_filters_; }
 
  private:
   duckdb_database raw_;
   std::shared_ptr<FileSets> file_sets_ = std::make_shared<FileSets>();
+  std::shared_ptr<KeyFilters> key_filters_ = std::make_shared<KeyFilters>();
 };
 
 // The engine's own limit for a process that shall stay below target_bytes: its peak lies up to
@@ -300,6 +303,7 @@ Result<std::shared_ptr<Database>> Database::open(const DatabaseOptions& options)
   auto database = std::make_shared<EngineDatabase>(raw_database);
   SL_ASSIGN(const auto connection, database->connect());
   SL_TRY(register_file_functions(raw(*connection), database->file_sets()));
+  SL_TRY(register_key_filter_function(raw(*connection), database->key_filters()));
   return std::shared_ptr<Database>(std::move(database));
 }
 
@@ -331,6 +335,10 @@ duckdb_connection raw(Connection& connection) {
 
 std::shared_ptr<FileSets> file_sets(Connection& connection) {
   return static_cast<EngineConnection&>(connection).database().file_sets();
+}
+
+std::shared_ptr<KeyFilters> key_filters(Connection& connection) {
+  return static_cast<EngineConnection&>(connection).database().key_filters();
 }
 
 Status stream(Connection& connection, const std::string& sql,

@@ -14,7 +14,10 @@
 
 namespace strandline::duck {
 
-class FileSets;  // file_sets.h
+template <typename T>
+class Registry;       // registry.h
+struct ScanFile;      // file_sets.h
+class KeyFilterBits;  // key_filter.cc
 
 // Owns a C handle; destroy sets it to null.
 template <typename T, void (*destroy)(T*)>
@@ -68,8 +71,9 @@ Error engine_error(duckdb_result* result);
 // The C connection behind a Connection.
 duckdb_connection raw(Connection& connection);
 
-// The registry of the connection's database.
-std::shared_ptr<FileSets> file_sets(Connection& connection);
+// The registries of the connection's database.
+std::shared_ptr<Registry<std::vector<ScanFile>>> file_sets(Connection& connection);
+std::shared_ptr<Registry<KeyFilterBits>> key_filters(Connection& connection);
 
 // Runs one statement and hands over its chunks as they are made; nothing is kept. on_columns is
 // called once, before the first chunk, on_end after the last, while the columns are still there.

@@ -14,13 +14,11 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <optional>
-#include <shared_mutex>
 #include <vector>
 
 #include "delta/row_set.h"
+#include "duck/registry.h"
 
 namespace strandline::duck {
 
@@ -52,20 +50,7 @@ struct ScanFile {
 
 using FileSet = std::vector<ScanFile>;
 
-// Thread-safe; one for each Database.
-class FileSets {
- public:
-  // The set's number, from 1; never given twice.
-  int64_t add(FileSet files);
-  void remove(int64_t set);
-  // Null when there is no such set (its Scan is gone).
-  std::shared_ptr<const FileSet> find(int64_t set) const;
-
- private:
-  mutable std::shared_mutex mutex_;
-  std::map<int64_t, std::shared_ptr<const FileSet>> sets_;
-  int64_t last_ = 0;
-};
+using FileSets = Registry<FileSet>;
 
 // Makes the functions known to the connection's database.
 Status register_file_functions(duckdb_connection connection, const std::shared_ptr<FileSets>& sets);

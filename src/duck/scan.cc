@@ -26,7 +26,7 @@ class FileScan final : public Scan {
 
   const std::string& sql() const override { return sql_; }
   int64_t add(FileSet files) {
-    sets_.push_back(registry_->add(std::move(files)));
+    sets_.push_back(registry_->add(std::make_shared<const FileSet>(std::move(files))));
     return sets_.back();
   }
   void set_sql(std::string sql) { sql_ = std::move(sql); }
