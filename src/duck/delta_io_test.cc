@@ -236,6 +236,9 @@ TEST(BoundTest, LongTextsAreCutToBounds) {
   EXPECT_EQ(upper_bound("ab" + last + "cd", 2), "ab" + last + "\x7F");
   EXPECT_EQ(upper_bound("ab" + last + last + last + last, 2), std::nullopt);
   EXPECT_EQ(upper_bound("ab" + last + last, 2), "ab" + last + last);
+  // What is cut off may be broken, what is kept may not.
+  EXPECT_EQ(upper_bound("abcdef\xC3", 3), "abc\x7F");
+  EXPECT_EQ(upper_bound("ab\xC3", 3), std::nullopt);
 }
 
 TEST_F(DeltaIoTest, NoRowsNoFiles) {

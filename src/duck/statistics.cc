@@ -217,7 +217,8 @@ class StatisticsPrinter {
   size_t prefix_length_ = 0;
 };
 
-// Byte length of the first count code points, or of all text if it is shorter.
+// Byte length of the first count code points, or of all text if it is shorter; less than that where
+// the text is no UTF-8 (COPY cuts long texts at a byte).
 size_t prefix_bytes(std::string_view text, size_t count) {
   size_t bytes = 0;
   for (size_t i = 0; i < count && bytes < text.size(); ++i) {
@@ -236,13 +237,12 @@ std::string lower_bound(const std::string& text, size_t prefix_length) {
 }
 
 std::optional<std::string> upper_bound(const std::string& text, size_t prefix_length) {
-  if (!is_utf8(text)) return std::nullopt;
   // While the next character is the last code point, nothing after the prefix would be greater.
   for (size_t length = prefix_length; length <= 2 * prefix_length; ++length) {
     const size_t bytes = prefix_bytes(text, length);
     if (bytes == text.size()) return text;
     char32_t next = 0;
-    decode_utf8(std::string_view(text).substr(bytes), &next);
+    if (decode_utf8(std::string_view(text).substr(bytes), &next) == 0) return std::nullopt;
     if (next == kLastCodePoint) continue;
     std::string bound = text.substr(0, bytes);
     append_utf8(&bound, next < 0x7F ? char32_t{0x7F} : kLastCodePoint);
