@@ -52,8 +52,10 @@ struct Error {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}   // NOLINT(google-explicit-constructor)
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  Result(T value)
+      : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(Error error)
+      : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
@@ -95,16 +97,16 @@ using Status = Result<void>;
 #define SL_CONCAT(a, b) SL_CONCAT_INNER(a, b)
 
 // Returns the error of a Status or Result expression, else goes on.
-#define SL_TRY(expr)                                                     \
-  do {                                                                   \
-    if (auto sl_status = (expr); !sl_status.ok()) {                      \
-      return std::move(sl_status).error();                               \
-    }                                                                    \
+#define SL_TRY(expr)                                \
+  do {                                              \
+    if (auto sl_status = (expr); !sl_status.ok()) { \
+      return std::move(sl_status).error();          \
+    }                                               \
   } while (false)
 
 // SL_ASSIGN(auto x, f()): x gets f()'s value, or the function returns f()'s error.
 #define SL_ASSIGN(lhs, expr) SL_ASSIGN_INNER(SL_CONCAT(sl_result_, __LINE__), lhs, expr)
-#define SL_ASSIGN_INNER(tmp, lhs, expr)          \
-  auto tmp = (expr);                             \
-  if (!tmp.ok()) return std::move(tmp).error();  \
+#define SL_ASSIGN_INNER(tmp, lhs, expr)         \
+  auto tmp = (expr);                            \
+  if (!tmp.ok()) return std::move(tmp).error(); \
   lhs = std::move(tmp).value()

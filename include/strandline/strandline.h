@@ -1,6 +1,8 @@
 // Strandline's public C++ interface: run pipelines, run SQL over a warehouse.
 #pragma once
 
+#include <strandline/result.h>
+
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -10,8 +12,6 @@
 #include <ostream>
 #include <string>
 #include <vector>
-
-#include <strandline/result.h>
 
 namespace strandline {
 
@@ -23,10 +23,10 @@ struct EngineOptions {
 };
 
 enum class RefreshKind {
-  kUpdate,       // every flow takes what is new
-  kSelected,     // only flows into `tables` (--refresh)
-  kFullSelected, // reset `tables`, update the rest (--full-refresh)
-  kFullAll,      // reset everything (--full-refresh-all)
+  kUpdate,        // every flow takes what is new
+  kSelected,      // only flows into `tables` (--refresh)
+  kFullSelected,  // reset `tables`, update the rest (--full-refresh)
+  kFullAll,       // reset everything (--full-refresh-all)
 };
 
 struct RunOptions {
@@ -35,7 +35,7 @@ struct RunOptions {
   RefreshKind refresh = RefreshKind::kUpdate;
   std::vector<std::string> tables;
   bool allow_missing_sources = false;
-  bool dry_run = false;                  // validate everything, touch nothing
+  bool dry_run = false;  // validate everything, touch nothing
   EngineOptions engine;
 };
 
@@ -63,16 +63,24 @@ struct UpdateReport {
 
 // Told what happens while an update runs; called from the running thread.
 struct Progress {
-  enum class Kind { kUpdateStarted, kFlowStarted, kStage, kRows, kFlowDone, kUpdateDone } kind = Kind::kStage;
+  enum class Kind {
+    kUpdateStarted,
+    kFlowStarted,
+    kStage,
+    kRows,
+    kFlowDone,
+    kUpdateDone
+  } kind = Kind::kStage;
   std::string flow;
   std::string stage;
-  int64_t rows = 0;          // so far in this flow
+  int64_t rows = 0;            // so far in this flow
   double elapsed_seconds = 0;  // of this flow
   double fraction = -1;        // of the running statement, negative when unknown
 };
 using ProgressListener = std::function<void(const Progress&)>;
 
-// Runs one update of a pipeline. Failures are in the report. cancel may be set from a signal handler.
+// Runs one update of a pipeline. Failures are in the report. cancel may be set from a signal
+// handler.
 UpdateReport run_update(const RunOptions& options, const ProgressListener& listener = {},
                         const std::atomic<bool>* cancel = nullptr);
 
@@ -102,15 +110,16 @@ class Session {
 
   // Runs every statement of text in order, stops at the first failure; results go to out.
   // file names the text in errors.
-  virtual Status run(const std::string& text, const std::string& file, OutputFormat format, std::ostream& out) = 0;
+  virtual Status run(const std::string& text, const std::string& file, OutputFormat format,
+                     std::ostream& out) = 0;
   virtual void cancel() = 0;
 };
 
 // A small working pipeline in a new directory. Errors: kAlreadyExists, kIo.
 Status init_pipeline(const std::string& directory);
 
-// Error text for people: code, message, place, and the source line with a caret. The line comes from
-// source_text, else from the file the place names.
+// Error text for people: code, message, place, and the source line with a caret. The line comes
+// from source_text, else from the file the place names.
 std::string render_error(const Error& error, const std::string& source_text = {});
 
 }  // namespace strandline

@@ -93,8 +93,8 @@ std::string print_registered(const Registered& entry) {
 
 Result<Registered> parse_registered(const std::string& path, const std::string& bytes) {
   const auto damaged = [&path] {
-    return corrupt("WAREHOUSE_CORRUPT", "{} is not a catalog entry of Strandline: restore or remove it",
-                   path);
+    return corrupt("WAREHOUSE_CORRUPT",
+                   "{} is not a catalog entry of Strandline: restore or remove it", path);
   };
   const auto json = Json::parse(bytes);
   if (!json.ok()) return damaged();
@@ -159,8 +159,8 @@ class DirectoryWarehouse : public Warehouse {
     if (known.ok()) return {};
     if (!is_not_found(known.error())) return known.error();
     SL_TRY(store_->make_directories(own_folder()));
-    auto written = store_->put_if_absent(
-        format_file(), fmt::format("{{\"formatVersion\":{}}}\n", kFormatVersion));
+    auto written = store_->put_if_absent(format_file(),
+                                         fmt::format("{{\"formatVersion\":{}}}\n", kFormatVersion));
     if (!written.ok() && written.error().kind != ErrorKind::kAlreadyExists) return written;
     return {};
   }
@@ -264,7 +264,8 @@ class DirectoryWarehouse : public Warehouse {
     if (exists) {
       if (if_not_exists) return {};
       return already_exists("SCHEMA_ALREADY_EXISTS",
-                            "schema {}.{} exists: use CREATE SCHEMA IF NOT EXISTS", catalog, schema);
+                            "schema {}.{} exists: use CREATE SCHEMA IF NOT EXISTS", catalog,
+                            schema);
     }
     SL_TRY(prepare());
     return store_->make_directories(schema_path(spelling(root_, catalog), schema));
@@ -276,8 +277,8 @@ class DirectoryWarehouse : public Warehouse {
     SL_ASSIGN(const auto entries, tables(catalog, schema));
     if (!entries.empty() && !cascade) {
       return invalid_argument("SCHEMA_NOT_EMPTY",
-                              "schema {}.{} holds {} and {} more: drop them or use CASCADE", catalog,
-                              schema, entries[0].name.to_string(), entries.size() - 1);
+                              "schema {}.{} holds {} and {} more: drop them or use CASCADE",
+                              catalog, schema, entries[0].name.to_string(), entries.size() - 1);
     }
     for (const auto& entry : entries) {
       SL_TRY(entry.is_view ? drop_view(entry.name) : drop_table(entry.name));
@@ -358,8 +359,7 @@ class DirectoryWarehouse : public Warehouse {
     SL_ASSIGN(const auto names, folders(schema_path(stored_catalog, stored_schema)));
     for (const auto& name : names) {
       const QualifiedName qualified{stored_catalog, stored_schema, name};
-      SL_ASSIGN(const bool exists,
-                delta::Table(store_, parquet_, table_path(qualified)).exists());
+      SL_ASSIGN(const bool exists, delta::Table(store_, parquet_, table_path(qualified)).exists());
       if (exists) out.push_back({qualified, false});
     }
     auto files = store_->list(entry_folder(stored_catalog, stored_schema));
@@ -392,7 +392,8 @@ class DirectoryWarehouse : public Warehouse {
     const auto schema = schema_path(name.catalog, name.schema);
     return schema + "/" + encode_name(spelling(schema, name.name));
   }
-  // Entries are filed under folded catalog and schema names, so that no listing is needed to find them.
+  // Entries are filed under folded catalog and schema names, so that no listing is needed to find
+  // them.
   std::string entry_folder(const std::string& catalog, const std::string& schema) const {
     return own_folder() + "/catalog/" + encode_name(fold_name(catalog)) + "/" +
            encode_name(fold_name(schema));
@@ -434,9 +435,11 @@ class DirectoryWarehouse : public Warehouse {
     return out;
   }
 
-  static std::vector<std::string> with_default(std::vector<std::string> names, const char* implied) {
-    const bool known = std::any_of(names.begin(), names.end(),
-                                   [&](const std::string& name) { return same_name(name, implied); });
+  static std::vector<std::string> with_default(std::vector<std::string> names,
+                                               const char* implied) {
+    const bool known = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+      return same_name(name, implied);
+    });
     if (!known) names.emplace_back(implied);
     std::sort(names.begin(), names.end());
     return names;

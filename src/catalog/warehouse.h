@@ -20,9 +20,9 @@ struct QualifiedName {
 bool operator==(const QualifiedName& a, const QualifiedName& b);  // without regard to case
 
 struct View {
-  std::string sql;                 // the defining query as written
+  std::string sql;                   // the defining query as written
   std::vector<std::string> columns;  // renamed columns, may be empty
-  std::string catalog, schema;     // names inside resolve against these
+  std::string catalog, schema;       // names inside resolve against these
 };
 
 struct Defaults {
@@ -52,18 +52,23 @@ class Warehouse {
   virtual std::string pipeline_directory(const std::string& pipeline_name) const = 0;
 
   // One, two or three parts. Errors: kInvalidArgument for more; hive_metastore is kUnsupported.
-  virtual Result<QualifiedName> qualify(const sql::TableName& name, const Defaults& defaults) const = 0;
+  virtual Result<QualifiedName> qualify(const sql::TableName& name,
+                                        const Defaults& defaults) const = 0;
   // The table's handle whether or not it exists; delta.`path` names resolve to that path, relative
   // ones against the current directory.
-  virtual Result<delta::Table> table(const sql::TableName& name, const Defaults& defaults) const = 0;
+  virtual Result<delta::Table> table(const sql::TableName& name,
+                                     const Defaults& defaults) const = 0;
   virtual Result<delta::Table> table(const QualifiedName& name) const = 0;
   virtual Result<bool> table_exists(const QualifiedName& name) const = 0;
   virtual Result<std::optional<View>> view(const QualifiedName& name) const = 0;
 
-  virtual Result<bool> schema_exists(const std::string& catalog, const std::string& schema) const = 0;
-  virtual Status create_schema(const std::string& catalog, const std::string& schema, bool if_not_exists) = 0;
+  virtual Result<bool> schema_exists(const std::string& catalog,
+                                     const std::string& schema) const = 0;
+  virtual Status create_schema(const std::string& catalog, const std::string& schema,
+                               bool if_not_exists) = 0;
   // Errors: kNotFound, kInvalidArgument when not empty and not cascade.
-  virtual Status drop_schema(const std::string& catalog, const std::string& schema, bool cascade) = 0;
+  virtual Status drop_schema(const std::string& catalog, const std::string& schema,
+                             bool cascade) = 0;
   virtual Status create_view(const QualifiedName& name, const View& view, bool or_replace) = 0;
   virtual Status drop_view(const QualifiedName& name) = 0;
   // Makes the name stand for a table elsewhere (CREATE TABLE ... LOCATION), an absolute directory.
@@ -75,8 +80,12 @@ class Warehouse {
 
   virtual Result<std::vector<std::string>> catalogs() const = 0;
   virtual Result<std::vector<std::string>> schemas(const std::string& catalog) const = 0;
-  struct Entry { QualifiedName name; bool is_view = false; };
-  virtual Result<std::vector<Entry>> tables(const std::string& catalog, const std::string& schema) const = 0;
+  struct Entry {
+    QualifiedName name;
+    bool is_view = false;
+  };
+  virtual Result<std::vector<Entry>> tables(const std::string& catalog,
+                                            const std::string& schema) const = 0;
 };
 
 }  // namespace strandline::catalog
