@@ -75,10 +75,8 @@ std::string json_structure(const DataType& type) {
       return element.empty() ? "" : "[" + element + "]";
     }
     case TypeId::kMap: {
-      const std::string value = json_structure(*type.element);
-      return value.empty() || type.key->id != TypeId::kString
-                 ? ""
-                 : "{\"MAP\":{\"VARCHAR\":" + value + "}}";
+      const std::string text = duckdb_type(type);
+      return text.empty() ? "" : json_string(text);
     }
     case TypeId::kBinary:
     case TypeId::kInterval:

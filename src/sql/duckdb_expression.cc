@@ -128,9 +128,15 @@ TypeId known_type(const Expr& expr) {
     const Function* function = find_function(call->name.text, call->args.size(), &known);
     if (function == nullptr) return TypeId::kVoid;
     if (function->result != TypeId::kVoid) return function->result;
+    if (function->name == "concat") {
+      for (const ExprPtr& arg : call->args) {
+        if (known_type(*arg) == TypeId::kString) return TypeId::kString;
+      }
+      return TypeId::kVoid;
+    }
     const std::string_view name = function->name;
     if (name == "coalesce" || name == "nvl" || name == "ifnull" || name == "greatest" ||
-        name == "least" || name == "concat" || name == "min" || name == "max" || name == "nullif") {
+        name == "least" || name == "min" || name == "max" || name == "nullif") {
       TypeId type = TypeId::kVoid;
       for (const ExprPtr& arg : call->args) {
         const TypeId of_arg = known_type(*arg);
@@ -447,8 +453,8 @@ std::string DuckdbPrinter::binary(const Expr& node, const Binary& binary) {
         if (type != TypeId::kVoid || operand->as<Literal>() != nullptr) return text;
         return fmt::format(
             "CASE WHEN typeof({0}) IN ('TIMESTAMP WITH TIME ZONE', 'DOUBLE', 'FLOAT') THEN "
-            "error('[UNSUPPORTED_CONSTRUCT] || and concat of a timestamp or floating-point number: "
-            "write CAST(... AS STRING)') ELSE {0} END",
+            "error('[UNSUPPORTED_CONSTRUCT] || of a ' || typeof({0}) || ': cast it to STRING') "
+            "ELSE {0} END",
             text);
       };
       return fmt::format("({} || {})", part(binary.left), part(binary.right));

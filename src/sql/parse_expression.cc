@@ -827,7 +827,7 @@ ExprPtr Parser::primary() {
         // Reserved words are functions before a parenthesis only where such a function exists.
         const bool function = !at_clause_word() || word == "LEFT" || word == "RIGHT" ||
                               word == "LIKE" || word == "RLIKE" || word == "ILIKE" ||
-                              word == "REGEXP";
+                              word == "REGEXP" || word == "FILTER";
         if (function) return function_call();
       }
       if (at_clause_word()) {

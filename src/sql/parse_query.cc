@@ -67,15 +67,14 @@ bool Parser::at_query(size_t ahead) const {
            !(following.kind == TokenKind::kSymbol && following.text != "(");
   }
   if (at_word("TABLE", ahead)) return at_name(ahead + 1) && !at_clause_word(ahead + 1);
-  if (!at_symbol("(", ahead)) return false;
   // A query in parentheses, unless what follows the closing one goes on with an expression or a
   // join.
+  if (!at_symbol("(", ahead)) return false;
   size_t opening = ahead;
   while (at_symbol("(", opening)) ++opening;
-  if (!at_word("SELECT", opening) && !at_word("FROM", opening) && !at_word("WITH", opening) &&
-      !at_word("VALUES", opening)) {
-    return false;
-  }
+  if (opening - ahead > static_cast<size_t>(kMaxNesting))
+    return true;  // refused as too deep by the query's rule
+  if (!at_query(ahead + 1)) return false;
   int depth = 0;
   size_t i = ahead;
   for (; peek(i).kind != TokenKind::kEnd; ++i) {
@@ -368,12 +367,9 @@ QueryPtr Parser::from_first() {
 // --- relations ---------------------------------------------------------------------------------
 
 bool Parser::at_join() const {
-  if (at_word("JOIN") || at_word("NATURAL") || at_word("INNER") || at_word("CROSS") ||
-      at_word("LEFT") || at_word("RIGHT") || at_word("FULL") || at_word("SEMI") ||
-      at_word("ANTI")) {
-    return !at_symbol("(", 1);
-  }
-  return false;
+  return at_word("JOIN") || at_word("NATURAL") || at_word("INNER") || at_word("CROSS") ||
+         at_word("LEFT") || at_word("RIGHT") || at_word("FULL") || at_word("SEMI") ||
+         at_word("ANTI");
 }
 
 RelationPtr Parser::from_list() {
@@ -652,7 +648,7 @@ RelationPtr Parser::relation_primary() {
     return aliased(std::move(relation));
   }
   if (at_symbol("(")) {
-    if (at_query() || at_query(1)) {
+    if (at_query(1)) {
       next();
       relation.node = Derived{query()};
       expect_symbol(")");

@@ -10,7 +10,6 @@ namespace strandline::sql {
 
 namespace {
 
-constexpr int kMaxNesting = 150;
 constexpr int kMaxSteps = 1000;
 
 size_t edit_distance(std::string_view a, std::string_view b) {
