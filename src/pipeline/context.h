@@ -1,0 +1,46 @@
+// What every part of one update shares.
+#pragma once
+
+#include <strandline/strandline.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "catalog/warehouse.h"
+#include "duck/connection.h"
+#include "pipeline/graph.h"
+#include "pipeline/spec.h"
+#include "storage/store.h"
+
+namespace strandline::pipeline {
+
+// Table properties a pipeline writes.
+inline constexpr const char* kPipelineIdProperty = "pipelines.pipelineId";
+inline constexpr const char* kPipelineNameProperty = "strandline.pipelineName";
+// JSON array of column names and expressions (auto-cdc.md section 12).
+inline constexpr const char* kPrimaryKeyProperty = "strandline.primaryKey";
+// Marks a target of AUTO CDC: "SCD TYPE 1", …
+inline constexpr const char* kScdTypeProperty = "strandline.cdc.scdType";
+// Of state tables: cdc::StateSpec as JSON, the target's table id, the full refresh it belongs to.
+inline constexpr const char* kStateSpecProperty = "strandline.cdc.spec";
+inline constexpr const char* kStateTargetProperty = "strandline.cdc.targetId";
+inline constexpr const char* kStateGenerationProperty = "strandline.cdc.generation";
+
+struct Context {
+  PipelineSpec spec;
+  Graph graph;
+  std::string pipeline_id;  // empty before the first update
+  std::shared_ptr<storage::Store> store;
+  std::shared_ptr<delta::ParquetPort> parquet;
+  std::shared_ptr<catalog::Warehouse> warehouse;
+  duck::Connection* connection = nullptr;
+  // Told at each stage of the running flow.
+  std::function<void(const std::string& stage)> on_stage;
+  std::function<bool()> cancelled;
+
+  // An error if the user stopped the update.
+  Status check_cancelled() const;
+};
+
+}  // namespace strandline::pipeline

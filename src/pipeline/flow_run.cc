@@ -1,0 +1,1057 @@
+#include "pipeline/flow_run.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "cdc/program.h"
+#include "duck/delta_io.h"
+#include "duck/program_runner.h"
+#include "pipeline/file_reader.h"
+#include "pipeline/glob.h"
+#include "sql/duckdb_printer.h"
+
+namespace strandline::pipeline {
+namespace {
+
+using duck::quote_literal;
+using duck::quote_name;
+
+// A target commit that lost against another writer is computed anew this often.
+constexpr int kAttempts = 5;
+// A stream that passed over this many versions without a row notes its place.
+constexpr int64_t kQuietVersions = 32;
+
+Error placed(Error error, const SourcePlace& place) {
+  if (!error.place) error.place = place;
+  return error;
+}
+
+// Columns of a described query; types without counterpart in Delta are errors.
+Result<Schema> described(const std::vector<duck::ResultColumn>& columns) {
+  Schema schema;
+  for (const auto& column : columns) {
+    DataType type = column.type;
+    if (type.id == TypeId::kVoid) {
+      if (column.engine_type == "JSON" || column.engine_type == "UUID") {
+        type = DataType::primitive(TypeId::kString);
+      } else if (column.engine_type != "NULL" && column.engine_type != "\"NULL\"") {
+        return unsupported("UNSUPPORTED_TYPE",
+                           "column '{}' has type {}, which has no counterpart in Delta: cast it in the query",
+                           column.name, column.engine_type);
+      }
+    }
+    if (schema.find(column.name)) {
+      return invalid_argument("DUPLICATE_COLUMN", "the query gives two columns '{}': rename one of them",
+                              column.name);
+    }
+    schema.fields.push_back(Field{column.name, std::move(type), true, {}});
+  }
+  return schema;
+}
+
+std::string operation_of(const Flow& flow) {
+  switch (flow.kind) {
+    case FlowKind::kAutoCdc: return "AUTO CDC";
+    case FlowKind::kAppend: return "STREAMING UPDATE";
+    case FlowKind::kMaterialize: return "REFRESH";
+  }
+  return "";
+}
+
+int64_t total_bytes(const std::vector<delta::AddFile>& files) {
+  int64_t bytes = 0;
+  for (const auto& file : files) bytes += file.size_bytes;
+  return bytes;
+}
+
+// Deletes data files of a commit that is known not to be there.
+void remove_files(const delta::Table& table, const std::vector<delta::AddFile>& files) {
+  for (const auto& file : files) {
+    if (auto path = delta::resolve_data_path(table.path(), file.path); path.ok()) {
+      (void)table.store()->remove(*path).ok();
+    }
+  }
+}
+
+std::string primary_key(const cdc::Plan& plan) {
+  JsonWriter w;
+  w.begin_array();
+  for (const auto& key : plan.keys) w.value(key.name);
+  if (plan.scd_type != cdc::ScdType::kType1) {
+    w.value(fmt::format("coalesce({}, {})", cdc::kStartAt, cdc::kEndAt));
+  }
+  w.end_array();
+  return w.take();
+}
+
+bool same_schema(const Schema& a, const Schema& b) {
+  if (a.fields.size() != b.fields.size()) return false;
+  for (size_t i = 0; i < a.fields.size(); ++i) {
+    if (a.fields[i].name != b.fields[i].name || !same_type(a.fields[i].type, b.fields[i].type) ||
+        a.fields[i].nullable != b.fields[i].nullable) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+// Relations of one batch. Scans live as long as the statements that read them.
+struct FlowRun::Execution {
+  std::vector<std::unique_ptr<duck::Scan>> scans;
+  std::string query;  // the flow's query over them
+};
+
+FlowRun::FlowRun(Context& context, const Flow& flow) : context_(context), flow_(flow) {
+  report_.name = flow.name;
+  report_.target = context.graph.datasets[flow.target].name.to_string();
+  report_.status = "SKIPPED";
+  for (const char* key : {"num_upserted_rows", "num_deleted_rows", "num_input_rows", "num_late_rows",
+                          "num_sequence_conflicts", "num_skipped_snapshots", "num_output_bytes",
+                          "num_batches", "duration_seconds"}) {
+    report_.metrics[key] = 0;
+  }
+  if (flow.kind != FlowKind::kAutoCdc) report_.metrics["num_output_rows"] = 0;
+}
+
+FlowRun::~FlowRun() = default;
+
+void FlowRun::stage(const std::string& name) const {
+  if (context_.on_stage) context_.on_stage(name);
+}
+
+void FlowRun::add_metric(const char* name, double value) { report_.metrics[name] += value; }
+
+void FlowRun::analyze(std::vector<Error>* errors) {
+  sources_ = FlowSources::analyze(context_.graph, flow_, context_.spec, *context_.warehouse, errors);
+}
+
+// --- sources ------------------------------------------------------------------------------------
+
+// Files that were not consumed, oldest first.
+Result<std::vector<ConsumedFile>> FlowRun::new_files(const Source& source,
+                                                     const FlowCheckpoint* progress) const {
+  const FileOptions& options = source.files;
+  auto listed = list_files(*context_.store, options.location);
+  if (!listed.ok()) {
+    if (listed.error().kind != ErrorKind::kNotFound) return listed.error();
+    return placed(not_found("PATH_NOT_FOUND", "read_files('{}'): there is no '{}'", options.path, options.location),
+                  source.place);
+  }
+  std::vector<ConsumedFile> files;
+  for (const auto& info : *listed) {
+    const std::string name = info.path.substr(info.path.rfind('/') + 1);
+    if (options.name_pattern && !glob_match(*options.name_pattern, name)) continue;
+    if (!options.recursive && !has_glob(options.location) &&
+        info.path.substr(0, info.path.rfind('/')) != options.location && info.path != options.location) {
+      continue;
+    }
+    const ConsumedFile* before = progress == nullptr ? nullptr : progress->consumed(source.key, info.path);
+    if (before != nullptr) {
+      const bool changed = before->size_bytes != info.size_bytes;
+      if (options.allow_overwrites ? !changed && before->modified_ms == info.modified_ms : !changed) continue;
+      if (!options.allow_overwrites) {
+        return placed(
+            invalid_data("SOURCE_FILE_CHANGED",
+                         "file '{}' changed after it was read ({} bytes then, {} now): write changes into new "
+                         "files, or set allowOverwrites => true to read such files again",
+                         info.path, before->size_bytes, info.size_bytes),
+            source.place);
+      }
+    }
+    files.push_back({info.path, info.size_bytes, info.modified_ms});
+  }
+  std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.modified_ms, a.path) < std::tie(b.modified_ms, b.path);
+  });
+  return files;
+}
+
+// Columns of every source as far as they are known; planned: of tables that are not there yet.
+Status FlowRun::find_source_schemas(bool fresh, const PlannedSchemas* planned) {
+  const auto& sources = sources_.sources();
+  schemas_.assign(sources.size(), std::nullopt);
+  newest_.assign(sources.size(), nullptr);
+  backlog_.clear();
+  backlog_next_.clear();
+  const FlowCheckpoint* progress = fresh || !checkpoint_ ? nullptr : &*checkpoint_;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    const auto& source = sources[i];
+    if (source.kind == SourceKind::kFiles) {
+      // A declared schema needs no look at the files before the flow runs.
+      if (source.files.schema && planned != nullptr) {
+        schemas_[i] = *source.files.schema;
+        continue;
+      }
+      if (const auto known = inferred_.find(i); known != inferred_.end()) {
+        // Inferred while checking; files that came since wait for the next update.
+        schemas_[i] = known->second.schema;
+        for (const auto& file : known->second.files) {
+          if (progress == nullptr || progress->consumed(source.key, file.path) == nullptr ||
+              source.files.allow_overwrites) {
+            backlog_[i].push_back(file);
+          }
+        }
+        continue;
+      }
+      SL_ASSIGN(backlog_[i], new_files(source, progress));
+      if (source.files.schema) {
+        schemas_[i] = *source.files.schema;
+        continue;
+      }
+      const Schema* known = progress == nullptr ? nullptr : progress->schema(source.key);
+      auto inferred =
+          infer_schema(*context_.connection, *context_.store, source.files, backlog_[i], known);
+      if (!inferred.ok()) {
+        if (auto why = explain_failure(*context_.connection, *context_.store, source.files, Schema{},
+                                       backlog_[i], inferred.error())) {
+          return *why;
+        }
+        return placed(inferred.error(), source.place);
+      }
+      if (!inferred->fields.empty()) {
+        schemas_[i] = std::move(*inferred);
+        inferred_[i] = {*schemas_[i], backlog_[i]};
+      }
+      continue;
+    }
+    SL_ASSIGN(const bool exists, source.table->exists());
+    if (exists) {
+      auto snapshot = source.table->snapshot(source.version);
+      if (!snapshot.ok()) return placed(snapshot.error(), source.place);
+      newest_[i] = *snapshot;
+      schemas_[i] = newest_[i]->schema;
+    }
+    if (planned != nullptr && source.dataset) {
+      // While checking, the table is as the flows before will leave it.
+      const auto it = planned->find(*source.dataset);
+      if (it != planned->end()) schemas_[i] = it->second;
+    }
+  }
+  return {};
+}
+
+// Columns of the flow's query, asked of empty sources; nullopt while a source's columns are unknown.
+Result<std::optional<FlowRun::Facts>> FlowRun::find_facts(std::vector<Error>* errors) const {
+  for (const auto& schema : schemas_) {
+    if (!schema) return std::optional<Facts>();
+  }
+  const auto& sources = sources_.sources();
+  auto printed = sources_.print(*flow_.query, now_micros(), [&](size_t i) -> Result<std::string> {
+    if (sources[i].kind != SourceKind::kFiles) return empty_relation(*schemas_[i]);
+    FileRelationOptions options;
+    options.with_metadata = flow_.mentions_metadata;
+    return file_relation(*context_.connection, *context_.store, sources[i].files, *schemas_[i], {}, options);
+  });
+  const auto fail = [&](Error error) -> Result<std::optional<Facts>> {
+    error = placed(std::move(error), flow_.place);
+    if (error.code == "ENGINE_ERROR") error.code = "QUERY_INVALID";
+    if (errors != nullptr) {
+      errors->push_back(std::move(error));
+      return std::optional<Facts>();
+    }
+    return error;
+  };
+  if (!printed.ok()) return fail(printed.error());
+  const std::string relation = "(" + *printed + ")";
+  const auto columns = context_.connection->describe("SELECT * FROM " + relation);
+  if (!columns.ok()) return fail(columns.error());
+  auto schema = described(*columns);
+  if (!schema.ok()) return fail(schema.error());
+  Facts facts;
+  facts.schema = std::move(*schema);
+  if (const auto index = facts.schema.find("_metadata");
+      index && same_type(facts.schema.fields[*index].type, metadata_type())) {
+    facts.hidden.fields.push_back(facts.schema.fields[*index]);
+    facts.schema.fields.erase(facts.schema.fields.begin() + static_cast<long>(*index));
+  }
+  if (flow_.kind == FlowKind::kAutoCdc && flow_.declaration->clauses.sequence_by) {
+    sql::PrintOptions options;
+    options.now_us = 0;
+    const auto text = sql::print_duckdb(*flow_.declaration->clauses.sequence_by, options);
+    if (!text.ok()) return fail(text.error());
+    const auto sequence =
+        context_.connection->describe(fmt::format("SELECT {} AS s FROM {}", *text, relation));
+    if (sequence.ok()) {
+      facts.sequence_type = (*sequence)[0].type;
+    } else {
+      // The compiler says which column is missing, when that is the reason.
+      const auto checked = cdc::make_plan(*flow_.declaration, {facts.schema, facts.sequence_type, facts.hidden}, {});
+      if (checked.errors.empty()) return fail(sequence.error());
+    }
+  }
+  return std::optional<Facts>(std::move(facts));
+}
+
+Status FlowRun::check(bool fresh, PlannedSchemas* planned, std::vector<Error>* errors) {
+  SL_ASSIGN(auto target, Target::open(context_, flow_.target));
+  SL_ASSIGN(checkpoint_, FlowCheckpoint::open(context_.store, target.checkpoint().flow_directory(flow_.name)));
+  target_.emplace(std::move(target));
+  SL_TRY(find_source_schemas(fresh, planned));
+  SL_ASSIGN(const auto facts, find_facts(errors));
+  if (!facts) return {};
+  const auto& dataset = target_->dataset();
+  Schema schema;
+  if (flow_.kind == FlowKind::kAutoCdc) {
+    cdc::TargetFacts target_facts;
+    target_facts.declared = dataset.declared_schema();
+    auto checked =
+        cdc::make_plan(*flow_.declaration, {facts->schema, facts->sequence_type, facts->hidden}, target_facts);
+    for (auto& error : checked.errors) {
+      if (!error.place) error.place = flow_.place;
+      errors->push_back(std::move(error));
+    }
+    if (!checked.plan) return {};
+    schema = checked.plan->target_schema;
+  } else {
+    schema = facts->schema;
+    if (const auto declared = dataset.declared_schema()) {
+      for (const auto& field : schema.fields) {
+        if (!declared->find(field.name) && flow_.by_name) {
+          errors->push_back(placed(
+              invalid_argument("COLUMN_NOT_IN_TARGET",
+                               "column '{}' of flow '{}' is not among the declared columns of '{}'", field.name,
+                               flow_.name, dataset.shown),
+              flow_.place));
+        }
+      }
+      schema = *declared;
+    }
+  }
+  auto& known = (*planned)[flow_.target];
+  if (known.fields.empty() && !fresh) {
+    SL_ASSIGN(const bool exists, target_->table().exists());
+    if (exists) {
+      SL_ASSIGN(const auto snapshot, target_->table().snapshot());
+      known = snapshot->schema;
+    }
+  }
+  for (const auto& field : schema.fields) {
+    if (!known.find(field.name)) known.fields.push_back(field);
+  }
+  return {};
+}
+
+Status FlowRun::check_sources_complete() {
+  for (const auto& source : sources_.sources()) {
+    if (source.kind == SourceKind::kFiles) {
+      for (const auto* file : checkpoint_->consumed_files(source.key)) {
+        const auto info = context_.store->stat(file->path);
+        if (info.ok()) continue;
+        if (info.error().kind != ErrorKind::kNotFound) return info.error();
+        return placed(not_found("MISSING_SOURCE",
+                                "file '{}' was read by flow '{}' before and is gone: its rows would be lost by the "
+                                "full refresh; bring it back, or pass --allow-missing-sources",
+                                file->path, flow_.name),
+                      source.place);
+      }
+    } else if (source.kind == SourceKind::kStream) {
+      const auto offset = checkpoint_->offset(source.key);
+      if (!offset) continue;
+      SL_ASSIGN(const bool exists, source.table->exists());
+      if (exists) {
+        SL_ASSIGN(const auto snapshot, source.table->snapshot());
+        if (snapshot->metadata.id == offset->table_id) continue;
+      } else if (source.dataset) {
+        continue;
+      }
+      return placed(not_found("MISSING_SOURCE",
+                              "table '{}' as flow '{}' read it before is gone: its rows would be lost by the full "
+                              "refresh; bring it back, or pass --allow-missing-sources",
+                              source.shown, flow_.name),
+                    source.place);
+    }
+  }
+  return {};
+}
+
+// --- batches ------------------------------------------------------------------------------------
+
+Status FlowRun::start() {
+  SL_ASSIGN(auto target, Target::open(context_, flow_.target));
+  SL_ASSIGN(checkpoint_, FlowCheckpoint::open(context_.store, target.checkpoint().flow_directory(flow_.name)));
+  target_.emplace(std::move(target));
+  return {};
+}
+
+Status FlowRun::prepare_to_run() {
+  stage("plan");
+  SL_TRY(find_source_schemas(false, nullptr));
+  SL_ASSIGN(facts_, find_facts(nullptr));
+  return {};
+}
+
+Status FlowRun::recover() {
+  SL_TRY(start());
+  if (!checkpoint_->unfinished()) return {};
+  SL_TRY(prepare_to_run());
+  return finish_unfinished();
+}
+
+Status FlowRun::run() {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto work = [&]() -> Status {
+    SL_TRY(start());
+    if (flow_.once && checkpoint_->last_batch() >= 0 && !checkpoint_->unfinished()) {
+      SL_ASSIGN(const auto snapshot, target_->snapshot(*checkpoint_));
+      (void)snapshot;
+      return {};
+    }
+    SL_TRY(prepare_to_run());
+    SL_TRY(finish_unfinished());
+    if (flow_.once && checkpoint_->last_batch() >= 0) return {};
+    if (facts_) {
+      SL_ASSIGN(const auto snapshot, ensure_target());
+      (void)snapshot;
+    } else {
+      // Nothing was ever seen of a source: there is nothing to make a table of yet.
+      SL_ASSIGN(const auto snapshot, target_->snapshot(*checkpoint_));
+      (void)snapshot;
+      return {};
+    }
+    while (true) {
+      SL_TRY(context_.check_cancelled());
+      BatchPlan plan;
+      bool has_data = false;
+      SL_ASSIGN(const bool more, plan_next(&plan, &has_data));
+      if (!more) return {};
+      SL_TRY(checkpoint_->write_plan(plan));
+      SL_TRY(run_batch(has_data));
+      if (flow_.once || flow_.kind == FlowKind::kMaterialize) return {};
+    }
+  };
+  auto status = work();
+  add_metric("duration_seconds",
+             std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  return status;
+}
+
+// Next batch, if there is one. has_data false: nothing to compute, only progress to note.
+Result<bool> FlowRun::plan_next(BatchPlan* plan, bool* has_data) {
+  SL_ASSIGN(const auto target, target_->snapshot(*checkpoint_));
+  plan->batch = checkpoint_->last_batch() + 1;
+  plan->time_us = now_micros();
+  plan->definition = flow_.definition;
+  plan->target_id = target->metadata.id;
+  const bool must_clear = !target_->is_current(*target) && !target->files.empty();
+  bool note = flow_.once;
+  *has_data = must_clear;
+  const auto& sources = sources_.sources();
+  for (size_t i = 0; i < sources.size(); ++i) {
+    const auto& source = sources[i];
+    SourcePlan part;
+    part.key = source.key;
+    if (source.kind == SourceKind::kFiles) {
+      const auto& files = backlog_[i];
+      size_t& next = backlog_next_[i];
+      int64_t bytes = 0;
+      while (next < files.size()) {
+        const auto& file = files[next];
+        const bool full = static_cast<int64_t>(part.files.size()) >= source.files.max_files ||
+                          bytes + file.size_bytes > source.files.max_bytes;
+        if (!flow_.once && !part.files.empty() && full) break;
+        bytes += file.size_bytes;
+        part.files.push_back(file);
+        ++next;
+      }
+      part.schema = schemas_[i];
+      *has_data = *has_data || !part.files.empty();
+    } else if (source.kind == SourceKind::kStream) {
+      if (newest_[i] == nullptr) continue;
+      const auto progress = checkpoint_->offset(source.key);
+      auto range = plan_delta(*source.table, *newest_[i], source.stream, progress, flow_.once, source.shown);
+      if (!range.ok()) return placed(range.error(), source.place);
+      *has_data = *has_data || range->has_data;
+      note = note || (!progress && source.stream.starting_latest) ||
+             range->to.version - range->from.version > kQuietVersions;
+      part.from = range->from;
+      part.to = range->to;
+    } else {
+      if (newest_[i] == nullptr) {
+        return placed(not_found("TABLE_OR_VIEW_NOT_FOUND", "table '{}' is not there yet", source.shown),
+                      source.place);
+      }
+      plan->pinned[source.key] = newest_[i]->version;
+    }
+    plan->sources.push_back(std::move(part));
+  }
+  if (flow_.kind == FlowKind::kMaterialize) {
+    const bool same = checkpoint_->last_batch() >= 0 && checkpoint_->pinned() == plan->pinned &&
+                      checkpoint_->definition() == plan->definition && target_->is_current(*target);
+    *has_data = *has_data || !same;
+  }
+  if (flow_.once && flow_.kind == FlowKind::kAppend) *has_data = true;
+  if (flow_.once && !plan->pinned.empty()) *has_data = true;
+  if (!*has_data && !note) return false;
+  if (flow_.kind == FlowKind::kAutoCdc) {
+    SL_ASSIGN(const auto state, target_->state(*target, *checkpoint_));
+    if (state) plan->state_version = state->version;
+  }
+  return true;
+}
+
+Result<bool> FlowRun::is_state_committed(int64_t batch) const {
+  if (flow_.kind != FlowKind::kAutoCdc) return false;
+  const auto table = target_->state_table();
+  SL_ASSIGN(const bool exists, table.exists());
+  if (!exists) return false;
+  SL_ASSIGN(const auto state, table.snapshot());
+  return state->txn_version(target_->app_id(flow_.name)).value_or(-1) >= batch;
+}
+
+// A batch that was planned and not marked done runs again from its plan.
+Status FlowRun::finish_unfinished() {
+  if (!checkpoint_->unfinished()) return {};
+  const BatchPlan plan = *checkpoint_->unfinished();
+  SL_ASSIGN(const auto target, target_->snapshot(*checkpoint_));
+  const std::string app = target_->app_id(flow_.name);
+  const bool in_target = target && target->txn_version(app).value_or(-1) >= plan.batch;
+  if (!in_target) {
+    SL_ASSIGN(const bool in_state, is_state_committed(plan.batch));
+    const bool gone = !target || (!plan.target_id.empty() && target->metadata.id != plan.target_id);
+    if (gone && in_state) {
+      return invalid_data("AUTOCDC_INVALID_STATE.TARGET_REPLACED",
+                          "'{}' was dropped or made anew during batch {} of flow '{}': run a full refresh of that "
+                          "table",
+                          target_->dataset().shown, plan.batch, flow_.name);
+    }
+    if (plan.definition != flow_.definition || !facts_ || gone) {
+      if (in_state) {
+        return invalid_data("UNFINISHED_BATCH",
+                            "batch {} of flow '{}' was interrupted half-way and the flow's text has changed since: "
+                            "run it once with the earlier text, or run a full refresh of '{}'",
+                            plan.batch, flow_.name, target_->dataset().shown);
+      }
+      // Nothing of it was committed: plan anew with the new text.
+      return checkpoint_->drop_plan();
+    }
+  }
+  bool has_data = flow_.kind == FlowKind::kMaterialize || !plan.pinned.empty() ||
+                  (target && !target_->is_current(*target) && !target->files.empty());
+  for (const auto& source : plan.sources) {
+    has_data = has_data || !source.files.empty() || (source.from && source.to && !(*source.from == *source.to));
+  }
+  SL_TRY(run_batch(has_data && !in_target));
+  // What the batch consumed is no longer new.
+  return find_source_schemas(false, nullptr);
+}
+
+Status FlowRun::run_batch(bool has_data) {
+  const BatchPlan plan = *checkpoint_->unfinished();
+  if (has_data) {
+    committed_ = false;
+    auto status = execute(plan);
+    if (!status.ok()) {
+      const Error error = explain(plan, status.error());
+      // A batch of which nothing was committed is planned anew, so that corrected input is seen.
+      if (!committed_ && error.kind != ErrorKind::kCancelled) {
+        const auto in_state = is_state_committed(plan.batch);
+        if (in_state.ok() && !*in_state) (void)checkpoint_->drop_plan().ok();
+      }
+      return error;
+    }
+    add_metric("num_batches", 1);
+  }
+  return checkpoint_->mark_done();
+}
+
+Status FlowRun::execute(const BatchPlan& plan) {
+  for (int attempt = 1;; ++attempt) {
+    SL_TRY(context_.check_cancelled());
+    SL_TRY(check_files_unchanged(plan));
+    auto status = flow_.kind == FlowKind::kAutoCdc ? execute_auto_cdc(plan) : execute_write(plan);
+    if (status.ok() || status.error().kind != ErrorKind::kConflict || attempt == kAttempts) return status;
+  }
+}
+
+// A file of the batch is read whole at the size it was planned with, or not at all.
+Status FlowRun::check_files_unchanged(const BatchPlan& plan) const {
+  for (const auto& source : plan.sources) {
+    for (const auto& file : source.files) {
+      const auto info = context_.store->stat(file.path);
+      if (!info.ok()) {
+        if (info.error().kind != ErrorKind::kNotFound) return info.error();
+        return not_found("SOURCE_FILE_VANISHED",
+                         "file '{}' was there when batch {} of flow '{}' was planned and is gone: bring it back, "
+                         "or run again to go on without it",
+                         file.path, plan.batch, flow_.name);
+      }
+      if (info->size_bytes != file.size_bytes) {
+        return invalid_data("SOURCE_FILE_CHANGED",
+                            "file '{}' changed while batch {} of flow '{}' was under way ({} bytes when planned, {} "
+                            "now): write files under another name and rename them when they are complete",
+                            file.path, plan.batch, flow_.name, file.size_bytes, info->size_bytes);
+      }
+    }
+  }
+  return {};
+}
+
+// The record behind an engine's error, when it is one of the batch's files.
+Error FlowRun::explain(const BatchPlan& plan, Error error) const {
+  const bool engine = error.code == "ENGINE_ERROR" || error.code == "VALUE_OUT_OF_TYPE";
+  if (!engine || error.kind == ErrorKind::kCancelled) return error;
+  const auto& sources = sources_.sources();
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (sources[i].kind != SourceKind::kFiles || !schemas_[i]) continue;
+    for (const auto& part : plan.sources) {
+      if (part.key != sources[i].key) continue;
+      if (auto why = explain_failure(*context_.connection, *context_.store, sources[i].files, *schemas_[i],
+                                     part.files, error)) {
+        return *why;
+      }
+    }
+  }
+  return placed(std::move(error), flow_.place);
+}
+
+Result<cdc::Plan> FlowRun::make_plan(const cdc::TargetFacts& target) const {
+  auto made = cdc::make_plan(*flow_.declaration, {facts_->schema, facts_->sequence_type, facts_->hidden}, target);
+  if (!made.plan) {
+    if (made.errors.empty()) return internal_error("NO_PLAN", "flow '{}' has no plan", flow_.name);
+    return placed(made.errors.front(), flow_.place);
+  }
+  return std::move(*made.plan);
+}
+
+// The table, made from what is known of the flow if it is not there yet.
+Result<std::shared_ptr<const delta::Snapshot>> FlowRun::ensure_target() {
+  SL_ASSIGN(auto snapshot, target_->snapshot(*checkpoint_));
+  if (snapshot) return snapshot;
+  const auto& dataset = target_->dataset();
+  std::map<std::string, std::string> properties;
+  Schema schema;
+  if (flow_.kind == FlowKind::kAutoCdc) {
+    cdc::TargetFacts facts;
+    facts.declared = dataset.declared_schema();
+    facts.has_rows = false;
+    SL_ASSIGN(const auto plan, make_plan(facts));
+    schema = plan.target_schema;
+    properties[kPrimaryKeyProperty] = primary_key(plan);
+    properties[kScdTypeProperty] = cdc::to_string(plan.scd_type);
+  } else {
+    schema = dataset.declared_schema().value_or(facts_->schema);
+    for (auto& field : schema.fields) {
+      if (field.type.id == TypeId::kVoid) {
+        return placed(invalid_argument("UNSUPPORTED_TYPE", "column '{}' holds only nulls: cast it to a type in the "
+                                                           "query",
+                                       field.name),
+                      flow_.place);
+      }
+    }
+  }
+  stage("create table");
+  return target_->create(schema, properties);
+}
+
+// --- AUTO CDC -----------------------------------------------------------------------------------
+
+namespace {
+
+// Relation of a target's or state's rows with positions; row ids are null where the table has none.
+Result<std::string> positioned(duck::Connection& connection, const delta::Table& table,
+                               const std::shared_ptr<const delta::Snapshot>& snapshot, bool with_row_ids,
+                               std::vector<std::unique_ptr<duck::Scan>>* scans) {
+  duck::ScanOptions options;
+  options.with_positions = true;
+  options.with_row_ids = with_row_ids && snapshot->row_tracking_enabled();
+  SL_ASSIGN(auto scan, duck::scan_table(connection, table, snapshot, options));
+  std::string sql = scan->sql();
+  scans->push_back(std::move(scan));
+  if (!with_row_ids || options.with_row_ids) return sql;
+  return fmt::format("(SELECT *, CAST(NULL AS BIGINT) AS {}, CAST(NULL AS BIGINT) AS {} FROM {})",
+                     duck::kRowIdColumn, duck::kRowVersionColumn, sql);
+}
+
+// What a transaction of ours writes into one table: new rows in, dead rows out.
+struct Rewrite {
+  std::string new_rows;   // query
+  std::string dead_rows;  // query of positions; empty for none
+  bool replace = false;   // every old file leaves
+  bool with_row_ids = false;
+};
+
+// Adds files and deletion vectors to the transaction. Files written go to `written`.
+Status apply_rewrite(duck::Connection& connection, delta::Transaction& transaction, const delta::Table& table,
+                     const std::shared_ptr<const delta::Snapshot>& base, const Rewrite& rewrite,
+                     std::vector<delta::AddFile>* written) {
+  const delta::Snapshot& definition = transaction.snapshot();
+  duck::WriteOptions options;
+  options.with_row_ids = rewrite.with_row_ids && definition.row_tracking_enabled();
+  std::string rows = rewrite.new_rows;
+  std::map<size_t, delta::RowSet> dead;
+  if (base && rewrite.replace) {
+    for (const auto& file : base->files) transaction.remove_file(file);
+  } else if (base && !rewrite.dead_rows.empty()) {
+    SL_ASSIGN(dead, duck::collect_rows(connection, rewrite.dead_rows));
+  }
+  std::vector<std::unique_ptr<duck::Scan>> scans;
+  if (!dead.empty() && !definition.deletion_vectors_enabled()) {
+    // Without deletion vectors the touched files are written anew.
+    duck::ScanOptions scan_options;
+    scan_options.with_positions = true;
+    scan_options.with_row_ids = options.with_row_ids;
+    for (const auto& [index, positions] : dead) scan_options.files.push_back(index);
+    SL_ASSIGN(auto scan, duck::scan_table(connection, table, base, scan_options));
+    rows = fmt::format(
+        "SELECT * FROM ({0}) UNION ALL BY NAME SELECT * EXCLUDE ({1}, {2}) FROM {3} AS s WHERE NOT EXISTS (SELECT 1 "
+        "FROM ({4}) AS d WHERE d.{1} = s.{1} AND d.{2} = s.{2})",
+        rows, duck::kFileColumn, duck::kRowColumn, scan->sql(), rewrite.dead_rows);
+    scans.push_back(std::move(scan));
+    for (const auto& [index, positions] : dead) transaction.remove_file(base->files[index]);
+    dead.clear();
+  }
+  if (rewrite.with_row_ids && !options.with_row_ids) {
+    rows = fmt::format("SELECT * EXCLUDE ({}, {}) FROM ({})", duck::kRowIdColumn, duck::kRowVersionColumn, rows);
+  }
+  SL_ASSIGN(*written, duck::write_files(connection, table, definition, rows, options));
+  for (const auto& file : *written) transaction.add_file(file);
+  for (const auto& [index, positions] : dead) {
+    SL_TRY(transaction.delete_rows(base->files[index], positions));
+  }
+  return {};
+}
+
+// Commits and says whether the written files may be deleted again.
+Status commit(delta::Transaction& transaction, const delta::Table& table,
+              const std::vector<delta::AddFile>& written) {
+  auto outcome = transaction.commit();
+  if (!outcome.ok()) {
+    remove_files(table, written);
+    return outcome.error();
+  }
+  if (const auto* conflicted = std::get_if<delta::Conflicted>(&*outcome)) {
+    remove_files(table, written);
+    return conflict("DELTA_CONCURRENT_WRITE", "another writer changed '{}' at the same time: {}", table.path(),
+                    conflicted->what);
+  }
+  if (const auto* unknown = std::get_if<delta::Unknown>(&*outcome)) {
+    return io_error("COMMIT_UNKNOWN", "it is not known whether the commit to '{}' succeeded ({}): run again to find out",
+                    table.path(), unknown->what);
+  }
+  return {};
+}
+
+}  // namespace
+
+Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
+  auto& connection = *context_.connection;
+  const std::string app = target_->app_id(flow_.name);
+  SL_ASSIGN(const auto target, target_->snapshot(*checkpoint_));
+  if (!target) return internal_error("NO_TARGET", "'{}' is not there", target_->dataset().shown);
+  if (target->txn_version(app).value_or(-1) >= plan.batch) {
+    committed_ = true;
+    return {};
+  }
+  const bool current = target_->is_current(*target);
+
+  // The state the batch builds on: the newest, or the planned one when this batch's own is there.
+  const delta::Table state_table = target_->state_table();
+  SL_ASSIGN(auto newest_state, target_->state(*target, *checkpoint_));
+  const bool state_done = newest_state && newest_state->txn_version(app).value_or(-1) >= plan.batch;
+  committed_ = state_done;
+  auto state = newest_state;
+  if (state_done) {
+    state = nullptr;
+    if (plan.state_version >= 0) {
+      SL_ASSIGN(state, state_table.snapshot(plan.state_version));
+    }
+  }
+  const bool state_current = state && target_->is_current_state(*state);
+
+  // Facts and plan.
+  cdc::TargetFacts facts;
+  facts.declared = target_->dataset().declared_schema();
+  facts.has_rows = current && !target->files.empty();
+  facts.type_widening = target->property_is_true("delta.enableTypeWidening");
+  if (current) facts.existing = target->schema;
+  if (state_current) {
+    facts.existing_state = state->schema;
+    SL_ASSIGN(facts.state, cdc::StateSpec::from_json(state->property(kStateSpecProperty).value_or("")));
+  }
+  SL_ASSIGN(const auto cdc_plan, make_plan(facts));
+  for (const auto& warning : cdc_plan.warnings) {
+    const auto same = [&](const Error& other) { return other.message == warning.message; };
+    if (std::none_of(warnings_.begin(), warnings_.end(), same)) warnings_.push_back(placed(warning, flow_.place));
+  }
+
+  // Relations.
+  Execution execution;
+  cdc::BatchRelations relations;
+  SL_ASSIGN(const auto query, print_batch(plan, &execution));
+  relations.source = "(" + query + ")";
+  if (current && !target->files.empty()) {
+    SL_ASSIGN(relations.target, positioned(connection, target_->table(), target, true, &execution.scans));
+  }
+  if (state_current && !state->files.empty()) {
+    SL_ASSIGN(relations.state, positioned(connection, state_table, state, false, &execution.scans));
+  }
+  relations.now_us = plan.time_us;
+  SL_ASSIGN(const auto program, cdc::make_duckdb_program(cdc_plan, relations));
+
+  struct CleanUp {
+    duck::Connection& connection;
+    const cdc::Program& program;
+    ~CleanUp() { (void)duck::clean_up(connection, program).ok(); }
+  } clean_up{connection, program};
+  SL_ASSIGN(const auto metrics,
+            duck::run_program(connection, program, [&](const std::string& name) { stage(name); }));
+  SL_TRY(context_.check_cancelled());
+  SL_TRY(check_files_unchanged(plan));
+
+  // NOT NULL of declared columns.
+  std::string not_null;
+  for (const auto& field : cdc_plan.target_schema.fields) {
+    if (!field.nullable) not_null += fmt::format("{}{} IS NULL", not_null.empty() ? "" : " OR ", quote_name(field.name));
+  }
+  if (!not_null.empty()) {
+    SL_ASSIGN(const auto nulls,
+              connection.query_int(fmt::format("SELECT count(*) FROM ({}) WHERE {}", program.target_new, not_null)));
+    if (nulls > 0) {
+      return invalid_data("DELTA_NOT_NULL_CONSTRAINT_VIOLATED",
+                          "{} rows have a null in a NOT NULL column of '{}': filter them in the flow's query, or "
+                          "drop NOT NULL",
+                          nulls, target_->dataset().shown);
+    }
+  }
+
+  // The target's part is prepared first: whether it changes decides whether the state must exist.
+  stage("write");
+  SL_ASSIGN(auto transaction, delta::Transaction::begin(target_->table(), target));
+  if (!current) {
+    delta::Metadata metadata = target->metadata;
+    metadata.configuration[kPrimaryKeyProperty] = primary_key(cdc_plan);
+    metadata.configuration[kScdTypeProperty] = cdc::to_string(cdc_plan.scd_type);
+    if (metadata.configuration != target->metadata.configuration) transaction.set_metadata(std::move(metadata));
+  }
+  if (current ? cdc_plan.target_schema_changed : !same_schema(cdc_plan.target_schema, target->schema)) {
+    transaction.set_schema(cdc_plan.target_schema);
+  }
+  Rewrite rewrite{program.target_new, program.target_dead, !current, true};
+  if (relations.target.empty()) rewrite.dead_rows.clear();
+  std::vector<delta::AddFile> written;
+  SL_TRY(apply_rewrite(connection, transaction, target_->table(), target, rewrite, &written));
+  const bool target_changes = transaction.has_changes();
+
+  if (!state_done) {
+    auto status = commit_state(cdc_plan, program, plan, app, *target, newest_state,
+                               relations.state.empty() ? nullptr : state, target_changes);
+    if (!status.ok()) {
+      remove_files(target_->table(), written);
+      return status;
+    }
+  }
+  if (target_changes) {
+    transaction.set_txn(app, plan.batch);
+    transaction.set_operation(operation_of(flow_), {{"flow", json_string(flow_.name)},
+                                                    {"batch", json_string(std::to_string(plan.batch))}});
+    transaction.set_metric("num_upserted_rows", metrics.num_upserted_rows);
+    transaction.set_metric("num_deleted_rows", metrics.num_deleted_rows);
+    transaction.set_metric("num_input_rows", metrics.num_input_rows);
+    stage("commit");
+    SL_TRY(commit(transaction, target_->table(), written));
+    committed_ = true;
+  }
+  add_metric("num_upserted_rows", static_cast<double>(metrics.num_upserted_rows));
+  add_metric("num_deleted_rows", static_cast<double>(metrics.num_deleted_rows));
+  add_metric("num_input_rows", static_cast<double>(metrics.num_input_rows));
+  add_metric("num_late_rows", static_cast<double>(metrics.num_late_rows));
+  add_metric("num_sequence_conflicts", static_cast<double>(metrics.num_sequence_conflicts));
+  add_metric("num_output_bytes", static_cast<double>(total_bytes(written)));
+  if (metrics.num_sequence_conflicts > 0 && !conflict_warned_) {
+    conflict_warned_ = true;
+    warnings_.push_back(placed(
+        invalid_data("SEQUENCE_CONFLICT",
+                     "flow '{}': {} events have the key and sequence of another event and differ from it, as {}; the "
+                     "greatest counts. For arrival order write SEQUENCE BY STRUCT(…, _metadata.file_path, "
+                     "_metadata.row_index)",
+                     flow_.name, metrics.num_sequence_conflicts, metrics.conflict_example),
+        flow_.place));
+  }
+  return {};
+}
+
+Status FlowRun::commit_state(const cdc::Plan& cdc_plan, const cdc::Program& program, const BatchPlan& plan,
+                             const std::string& app, const delta::Snapshot& target,
+                             const std::shared_ptr<const delta::Snapshot>& newest,
+                             const std::shared_ptr<const delta::Snapshot>& base, bool target_changes) {
+  auto& connection = *context_.connection;
+  const delta::Table table = target_->state_table();
+  const std::string generation = std::to_string(target_->checkpoint().generation());
+  const std::string spec = cdc_plan.state_spec.to_json();
+  const bool fits = newest && target_->is_current_state(*newest);
+  std::optional<delta::Transaction> transaction;
+  if (!newest) {
+    delta::NewTable definition;
+    definition.schema = cdc_plan.state_schema;
+    definition.properties = {{kStateSpecProperty, spec},
+                             {kStateTargetProperty, target.metadata.id},
+                             {kStateGenerationProperty, generation},
+                             {"delta.enableRowTracking", "false"}};
+    SL_ASSIGN(auto created, delta::Transaction::create(table, definition));
+    transaction.emplace(std::move(created));
+  } else {
+    SL_ASSIGN(auto begun, delta::Transaction::begin(table, newest));
+    transaction.emplace(std::move(begun));
+    if (!fits || newest->property(kStateSpecProperty) != spec) {
+      delta::Metadata metadata = newest->metadata;
+      metadata.configuration[kStateSpecProperty] = spec;
+      metadata.configuration[kStateTargetProperty] = target.metadata.id;
+      metadata.configuration[kStateGenerationProperty] = generation;
+      transaction->set_metadata(std::move(metadata));
+    }
+    if (fits ? cdc_plan.state_schema_changed : !same_schema(cdc_plan.state_schema, newest->schema)) {
+      transaction->set_schema(cdc_plan.state_schema);
+    }
+  }
+  Rewrite rewrite{program.state_new, base ? program.state_dead : "", newest && !fits, false};
+  std::vector<delta::AddFile> written;
+  SL_TRY(apply_rewrite(connection, *transaction, table, newest, rewrite, &written));
+  // A new or reset state is needed as soon as anything was applied; else only when it changes.
+  const bool begins = !newest || !fits;
+  if (begins ? (written.empty() && !target_changes) : !transaction->has_changes()) return {};
+  transaction->set_txn(app, plan.batch);
+  transaction->set_operation("AUTO CDC STATE", {{"flow", json_string(flow_.name)}});
+  stage("commit state");
+  SL_TRY(commit(*transaction, table, written));
+  committed_ = true;
+  return {};
+}
+
+// The flow's query over exactly the plan's data.
+Result<std::string> FlowRun::print_batch(const BatchPlan& plan, Execution* execution) const {
+  auto& connection = *context_.connection;
+  const auto& sources = sources_.sources();
+  return sources_.print(*flow_.query, plan.time_us, [&](size_t i) -> Result<std::string> {
+    const auto& source = sources[i];
+    const auto part = std::find_if(plan.sources.begin(), plan.sources.end(),
+                                   [&](const auto& other) { return other.key == source.key; });
+    if (source.kind == SourceKind::kFiles) {
+      FileRelationOptions options;
+      options.with_metadata = flow_.mentions_metadata;
+      options.with_row_index = flow_.mentions_row_index;
+      return file_relation(connection, *context_.store, source.files, *schemas_[i],
+                           part == plan.sources.end() ? std::vector<ConsumedFile>{} : part->files, options);
+    }
+    std::shared_ptr<const delta::Snapshot> snapshot;
+    if (source.kind == SourceKind::kStream) {
+      if (part == plan.sources.end() || !part->from || !part->to) return empty_relation(*schemas_[i]);
+      SL_ASSIGN(snapshot, delta_range(*source.table, *newest_[i], source.stream, *part->from, *part->to,
+                                      source.shown));
+      if (snapshot->files.empty()) return empty_relation(*schemas_[i]);
+    } else {
+      const auto pinned = plan.pinned.find(source.key);
+      if (pinned == plan.pinned.end()) return empty_relation(*schemas_[i]);
+      SL_ASSIGN(snapshot, source.table->snapshot(pinned->second));
+    }
+    SL_ASSIGN(auto scan, duck::scan_table(connection, *source.table, snapshot));
+    std::string sql = scan->sql();
+    execution->scans.push_back(std::move(scan));
+    return sql;
+  });
+}
+
+// --- INSERT and materialized views --------------------------------------------------------------
+
+Status FlowRun::execute_write(const BatchPlan& plan) {
+  auto& connection = *context_.connection;
+  const std::string app = target_->app_id(flow_.name);
+  SL_ASSIGN(const auto target, target_->snapshot(*checkpoint_));
+  if (!target) return internal_error("NO_TARGET", "'{}' is not there", target_->dataset().shown);
+  if (target->txn_version(app).value_or(-1) >= plan.batch) {
+    committed_ = true;
+    return {};
+  }
+  const bool replace = flow_.kind == FlowKind::kMaterialize || !target_->is_current(*target);
+  const auto declared = target_->dataset().declared_schema();
+  Schema schema = declared ? *declared : target->schema;
+  if (replace && !declared) schema = facts_->schema;
+
+  // Each target column from the query's column: by name, or by place.
+  const Schema& given = facts_->schema;
+  if (!flow_.by_name && given.fields.size() != schema.fields.size()) {
+    return placed(invalid_argument("COLUMN_COUNT", "flow '{}' gives {} columns, '{}' has {}", flow_.name,
+                                   given.fields.size(), target_->dataset().shown, schema.fields.size()),
+                  flow_.place);
+  }
+  for (const auto& field : given.fields) {
+    if (!flow_.by_name || schema.find(field.name)) continue;
+    if (declared) {
+      return placed(invalid_argument("COLUMN_NOT_IN_TARGET", "column '{}' of flow '{}' is not among the declared "
+                                                             "columns of '{}'",
+                                     field.name, flow_.name, target_->dataset().shown),
+                    flow_.place);
+    }
+    schema.fields.push_back(field);
+  }
+  std::string select;
+  std::string not_null;
+  for (size_t i = 0; i < schema.fields.size(); ++i) {
+    const auto& field = schema.fields[i];
+    const auto index = flow_.by_name ? given.find(field.name) : std::optional(i);
+    if (!select.empty()) select += ", ";
+    if (!field.nullable) {
+      not_null += fmt::format("{}{} IS NULL", not_null.empty() ? "" : " OR ", quote_name(field.name));
+    }
+    if (!index) {
+      select += fmt::format("CAST(NULL AS {}) AS {}", duck::engine_type(field.type), quote_name(field.name));
+      continue;
+    }
+    const auto& from = given.fields[*index];
+    const auto common = least_common_type(from.type, field.type);
+    if (!common || !same_type(*common, field.type)) {
+      return placed(
+          invalid_data("CANNOT_MERGE_INCOMPATIBLE_DATA_TYPE",
+                       "column '{}' of flow '{}' is {}, '{}' has {}: cast it in the flow's query, or run a full "
+                       "refresh of that table",
+                       from.name, flow_.name, to_sql(from.type), target_->dataset().shown, to_sql(field.type)),
+          flow_.place);
+    }
+    if (same_type(from.type, field.type)) {
+      select += fmt::format("q.{} AS {}", quote_name(from.name), quote_name(field.name));
+    } else {
+      select += fmt::format("CAST(q.{} AS {}) AS {}", quote_name(from.name), duck::engine_type(field.type),
+                            quote_name(field.name));
+    }
+  }
+  Execution execution;
+  SL_ASSIGN(const auto query, print_batch(plan, &execution));
+  std::string rows = fmt::format("SELECT {} FROM ({}) AS q", select, query);
+  if (!not_null.empty()) {
+    rows = fmt::format("SELECT * FROM ({}) WHERE CASE WHEN {} THEN error({}) ELSE true END", rows, not_null,
+                       quote_literal(fmt::format("[DELTA_NOT_NULL_CONSTRAINT_VIOLATED] a row has a null in a NOT NULL "
+                                                 "column of '{}': filter such rows in the flow's query",
+                                                 target_->dataset().shown)));
+  }
+  stage("write");
+  SL_ASSIGN(auto transaction, delta::Transaction::begin(target_->table(), target));
+  if (!same_schema(schema, target->schema)) transaction.set_schema(schema);
+  std::vector<delta::AddFile> written;
+  SL_TRY(apply_rewrite(connection, transaction, target_->table(), target, Rewrite{rows, "", replace, false}, &written));
+  auto unchanged = check_files_unchanged(plan);
+  if (!unchanged.ok()) {
+    remove_files(target_->table(), written);
+    return unchanged;
+  }
+  if (!transaction.has_changes()) return {};
+  if (!replace) transaction.set_blind_append();
+  transaction.set_txn(app, plan.batch);
+  transaction.set_operation(operation_of(flow_), {{"flow", json_string(flow_.name)},
+                                                  {"batch", json_string(std::to_string(plan.batch))}});
+  int64_t output = 0;
+  for (const auto& file : written) output += delta::num_records(file).value_or(0);
+  transaction.set_metric("num_output_rows", output);
+  stage("commit");
+  SL_TRY(commit(transaction, target_->table(), written));
+  committed_ = true;
+  add_metric("num_output_rows", static_cast<double>(output));
+  add_metric("num_input_rows", static_cast<double>(output));
+  add_metric("num_output_bytes", static_cast<double>(total_bytes(written)));
+  return {};
+}
+
+}  // namespace strandline::pipeline

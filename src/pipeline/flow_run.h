@@ -1,0 +1,112 @@
+// One flow in one update: what it reads, what is new there, and its batches (auto-cdc.md section 9).
+#pragma once
+
+#include <strandline/result.h>
+#include <strandline/strandline.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cdc/plan.h"
+#include "cdc/program.h"
+#include "pipeline/checkpoint.h"
+#include "pipeline/context.h"
+#include "pipeline/sources.h"
+#include "pipeline/target.h"
+
+namespace strandline::pipeline {
+
+// Columns of datasets, existing or planned, while a pipeline is checked; by dataset.
+using PlannedSchemas = std::map<size_t, Schema>;
+
+class FlowRun {
+ public:
+  FlowRun(Context& context, const Flow& flow);
+  ~FlowRun();
+
+  const Flow& flow() const { return flow_; }
+  const FlowReport& report() const { return report_; }
+  FlowReport& report() { return report_; }
+  const std::vector<Error>& warnings() const { return warnings_; }
+
+  // Resolves what the flow reads. Mistakes go to errors.
+  void analyze(std::vector<Error>* errors);
+
+  // Columns of the sources and of the query, and what is wrong with the declaration given them:
+  // mistakes go to errors and make the pipeline invalid. planned gains the target's columns.
+  // fresh: the target is about to be refreshed. An error fails the flow when it would run.
+  Status check(bool fresh, PlannedSchemas* planned, std::vector<Error>* errors);
+
+  // Files and versions consumed before that the sources no longer have: what a full refresh cannot
+  // read again.
+  Status check_sources_complete();
+
+  // Runs a batch that an earlier update planned and did not finish; does nothing without one.
+  Status recover();
+  // A batch of this flow is planned and may be half committed: nothing else may touch its target.
+  bool has_unfinished() const { return checkpoint_ && checkpoint_->unfinished().has_value(); }
+
+  // Every batch there is. On failure everything committed before stays, the report says so.
+  Status run();
+
+ private:
+  struct Facts {
+    Schema schema;           // columns of the flow's query
+    Schema hidden;           // _metadata
+    DataType sequence_type;  // kAutoCdc
+  };
+  struct Execution;  // relations of one batch and what keeps them alive
+
+  // --- sources
+  Status find_source_schemas(bool fresh, const PlannedSchemas* planned);
+  Result<std::vector<ConsumedFile>> new_files(const Source& source, const FlowCheckpoint* progress) const;
+  Result<std::optional<Facts>> find_facts(std::vector<Error>* errors) const;
+
+  // --- batches
+  Status start();
+  Status prepare_to_run();
+  Result<bool> plan_next(BatchPlan* plan, bool* has_data);
+  Status run_batch(bool has_data);
+  Status finish_unfinished();
+  Result<bool> is_state_committed(int64_t batch) const;
+  Status execute(const BatchPlan& plan);
+  Status execute_auto_cdc(const BatchPlan& plan);
+  Status execute_write(const BatchPlan& plan);
+  Status commit_state(const cdc::Plan& cdc_plan, const cdc::Program& program, const BatchPlan& plan,
+                      const std::string& app, const delta::Snapshot& target,
+                      const std::shared_ptr<const delta::Snapshot>& newest,
+                      const std::shared_ptr<const delta::Snapshot>& base, bool target_changes);
+  Result<std::string> print_batch(const BatchPlan& plan, Execution* execution) const;
+  Status check_files_unchanged(const BatchPlan& plan) const;
+  Error explain(const BatchPlan& plan, Error error) const;
+  Result<std::shared_ptr<const delta::Snapshot>> ensure_target();
+  Result<cdc::Plan> make_plan(const cdc::TargetFacts& target) const;
+  void stage(const std::string& name) const;
+  void add_metric(const char* name, double value);
+
+  Context& context_;
+  const Flow& flow_;
+  FlowReport report_;
+  std::vector<Error> warnings_;
+  FlowSources sources_;
+  std::vector<std::optional<Schema>> schemas_;  // of sources_
+  std::vector<std::shared_ptr<const delta::Snapshot>> newest_;  // of tables among sources_
+  std::map<size_t, std::vector<ConsumedFile>> backlog_;  // of files among sources_, what is new
+  std::map<size_t, size_t> backlog_next_;
+  struct Inferred {
+    Schema schema;
+    std::vector<ConsumedFile> files;
+  };
+  std::map<size_t, Inferred> inferred_;  // of files among sources_, once an update
+  std::optional<Facts> facts_;
+  std::optional<Target> target_;
+  std::optional<FlowCheckpoint> checkpoint_;
+  bool committed_ = false;  // something of the running batch is in a table
+  bool conflict_warned_ = false;
+};
+
+}  // namespace strandline::pipeline

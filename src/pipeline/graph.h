@@ -1,0 +1,79 @@
+// The dataflow graph of a pipeline: datasets and flows from the statements of its files, checked as
+// far as that is possible without looking at data (auto-cdc.md sections 2 and 6, sql.md).
+#pragma once
+
+#include <strandline/result.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "catalog/warehouse.h"
+#include "cdc/plan.h"
+#include "pipeline/spec.h"
+#include "sql/query.h"
+
+namespace strandline::pipeline {
+
+enum class DatasetKind { kStreamingTable, kMaterializedView, kTemporaryView, kView };
+const char* to_string(DatasetKind kind);  // "streaming table", …
+
+struct Dataset {
+  DatasetKind kind = DatasetKind::kStreamingTable;
+  catalog::QualifiedName name;
+  std::string shown;           // as messages name it
+  sql::TableOptions options;   // tables
+  sql::QueryPtr query;         // views
+  std::vector<sql::Name> columns;  // a view's own column names
+  bool streaming = false;      // a view over a stream
+  bool auto_cdc = false;       // AUTO CDC flows write it
+  std::string text;
+  SourcePlace place;
+
+  bool is_view() const { return kind == DatasetKind::kTemporaryView || kind == DatasetKind::kView; }
+  // Schema written in the statement, if any.
+  std::optional<Schema> declared_schema() const;
+};
+
+enum class FlowKind { kAutoCdc, kAppend, kMaterialize };
+
+struct Flow {
+  std::string name;
+  FlowKind kind = FlowKind::kAutoCdc;
+  bool once = false;
+  bool by_name = true;     // kAppend: columns by name, else by place
+  size_t target = 0;       // in Graph::datasets
+  sql::QueryPtr query;     // what the flow reads
+  std::optional<cdc::Declaration> declaration;  // kAutoCdc
+  std::vector<size_t> upstream;  // tables of this pipeline it reads, through views
+  std::string definition;        // fingerprint of its text and of the views it reads
+  bool mentions_metadata = false;   // its text or its views' name _metadata
+  bool mentions_row_index = false;  // … and row_index or the whole of it
+  SourcePlace place;
+};
+
+struct Graph {
+  std::vector<Dataset> datasets;
+  std::vector<Flow> flows;  // upstream first, otherwise in text order
+  catalog::Defaults defaults;
+  // Folded names that broken statements would have declared; not to be reported as unknown.
+  std::vector<std::string> doubtful;
+
+  // The dataset a name in this pipeline's SQL means, LIVE.x too.
+  std::optional<size_t> find(const catalog::Warehouse& warehouse, const sql::TableName& name) const;
+};
+
+struct BuiltGraph {
+  Graph graph;
+  std::vector<Error> errors;    // all of them, in file and text order as far as they have a place
+  std::vector<Error> warnings;
+};
+
+// Parses the spec's files and builds the graph.
+BuiltGraph build_graph(const PipelineSpec& spec, storage::Store& store,
+                       const catalog::Warehouse& warehouse);
+
+// Text picture: for each target its flows and what they read.
+std::string draw_graph(const PipelineSpec& spec, const Graph& graph);
+
+}  // namespace strandline::pipeline

@@ -1,0 +1,234 @@
+#include "pipeline/sources.h"
+
+#include <set>
+
+#include "base/error.h"
+#include "duck/connection.h"
+#include "sql/duckdb_printer.h"
+#include "sql/parser.h"
+
+namespace strandline::pipeline {
+namespace {
+
+std::string place_key(const SourcePlace& place) {
+  return fmt::format("{}:{}:{}", place.file, place.line, place.column);
+}
+
+bool is_live(const std::string& part) {
+  return part.size() == 4 && fold_name(part) == fold_name("live");
+}
+
+}  // namespace
+
+class SourceAnalyzer {
+ public:
+  SourceAnalyzer(const Graph& graph, const PipelineSpec& spec, const catalog::Warehouse& warehouse,
+                 std::vector<Error>* errors)
+      : graph_(graph), spec_(spec), warehouse_(warehouse), errors_(errors) {}
+
+  FlowSources analyze(const Flow& flow) {
+    if (flow.query) query(*flow.query, graph_.defaults, true);
+    return std::move(out_);
+  }
+
+ private:
+  void fail(const SourcePlace& place, Error error) {
+    if (!error.place) error.place = place;
+    errors_->push_back(std::move(error));
+  }
+
+  void query(const sql::Query& query, const catalog::Defaults& defaults, bool in_pipeline) {
+    for (const auto& use : sql::table_uses(query)) this->use(use, defaults, in_pipeline);
+  }
+
+  void use(const sql::TableUse& use, const catalog::Defaults& defaults, bool in_pipeline) {
+    const std::string at = place_key(use.place);
+    if (out_.source_at_.count(at) > 0 || out_.view_at_.count(at) > 0) return;
+    if (use.function == "read_files") return files(use, at);
+    if (!use.function.empty()) return;  // refused with the graph
+    if (in_pipeline) {
+      if (const auto index = graph_.find(warehouse_, use.name)) return dataset(use, *index, at);
+    }
+    external(use, defaults, at);
+  }
+
+  void add(Source source, const std::string& at) {
+    out_.source_at_[at] = out_.sources_.size();
+    out_.sources_.push_back(std::move(source));
+  }
+
+  std::string fresh_key(const std::string& base) {
+    const int count = ++keys_[base];
+    return count == 1 ? base : fmt::format("{}#{}", base, count);
+  }
+
+  void files(const sql::TableUse& use, const std::string& at) {
+    auto options = read_file_options(use, spec_.root, errors_);
+    if (!options) return;
+    if (!use.stream) {
+      fail(use.place, unsupported("READ_FILES_BATCH",
+                                  "read_files('{}') without STREAM is not supported in a pipeline yet: "
+                                  "write STREAM read_files('{}', …), or load the files into a table",
+                                  options->path, options->path));
+      return;
+    }
+    Source source;
+    source.kind = SourceKind::kFiles;
+    source.key = fresh_key("files");
+    source.shown = fmt::format("read_files('{}')", options->path);
+    source.files = std::move(*options);
+    source.place = use.place;
+    add(std::move(source), at);
+  }
+
+  void dataset(const sql::TableUse& use, size_t index, const std::string& at) {
+    const auto& dataset = graph_.datasets[index];
+    if (dataset.is_view()) {
+      if (use.stream && !dataset.streaming) {
+        fail(use.place, invalid_argument("SOURCE_NOT_STREAMING",
+                                         "view '{}' is not a stream: read its table with STREAM inside the "
+                                         "view",
+                                         dataset.shown));
+      }
+      if (!dataset.query) return;
+      FlowSources::ViewUse view{dataset.query, {}};
+      for (const auto& column : dataset.columns) view.columns.push_back(column.text);
+      out_.view_at_[at] = std::move(view);
+      if (!open_views_.insert(index).second) return;  // a cycle, reported with the graph
+      query(*dataset.query, graph_.defaults, true);
+      open_views_.erase(index);
+      return;
+    }
+    auto table = warehouse_.table(dataset.name);
+    if (!table.ok()) return fail(use.place, table.error());
+    Source source;
+    source.dataset = index;
+    source.shown = dataset.shown;
+    this->table(use, std::move(source), *table, at);
+  }
+
+  void external(const sql::TableUse& use, const catalog::Defaults& defaults, const std::string& at) {
+    Source source;
+    source.shown = sql::to_string(use.name);
+    if (use.name.is_path) {
+      auto table = warehouse_.table(use.name, defaults);
+      if (!table.ok()) return fail(use.place, table.error());
+      const auto exists = table->exists();
+      if (!exists.ok()) return fail(use.place, exists.error());
+      if (!*exists) return missing(use, source.shown);
+      return this->table(use, std::move(source), *table, at);
+    }
+    if (use.name.parts.size() == 2 && is_live(use.name.parts[0])) return missing(use, source.shown);
+    const auto name = warehouse_.qualify(use.name, defaults);
+    if (!name.ok()) return fail(use.place, name.error());
+    const auto view = warehouse_.view(*name);
+    if (view.ok() && *view) {
+      if (use.stream) {
+        return fail(use.place, invalid_argument("SOURCE_NOT_STREAMING",
+                                                "'{}' is a view, not a table: stream from the table it reads",
+                                                source.shown));
+      }
+      auto parsed = sql::parse_query((*view)->sql, "view " + name->to_string());
+      if (!parsed.ok()) return fail(use.place, parsed.error());
+      FlowSources::ViewUse expanded{*parsed, (*view)->columns};
+      out_.view_at_[at] = expanded;
+      const catalog::Defaults inside{(*view)->catalog.empty() ? name->catalog : (*view)->catalog,
+                                     (*view)->schema.empty() ? name->schema : (*view)->schema};
+      query(*expanded.query, inside, false);
+      return;
+    }
+    const auto exists = warehouse_.table_exists(*name);
+    if (!exists.ok()) return fail(use.place, exists.error());
+    if (!*exists) return missing(use, name->to_string());
+    auto table = warehouse_.table(*name);
+    if (!table.ok()) return fail(use.place, table.error());
+    this->table(use, std::move(source), *table, at);
+  }
+
+  void missing(const sql::TableUse& use, const std::string& shown) {
+    for (const auto& doubtful : graph_.doubtful) {
+      if (doubtful == fold_name(shown) ||
+          (!use.name.parts.empty() && doubtful == fold_name(use.name.parts.back()))) {
+        return;
+      }
+    }
+    fail(use.place, not_found("TABLE_OR_VIEW_NOT_FOUND",
+                              "there is no table or view '{}', neither in this pipeline nor in warehouse '{}'",
+                              shown, warehouse_.root()));
+  }
+
+  void table(const sql::TableUse& use, Source source, const delta::Table& table, const std::string& at) {
+    source.table = table;
+    source.place = use.place;
+    if (use.stream) {
+      auto options = read_stream_options(use, errors_);
+      if (!options) return;
+      if (use.version_as_of || use.timestamp_as_of) {
+        return fail(use.place, invalid_argument("STREAM_OPTION", "a stream has no VERSION or TIMESTAMP AS OF: "
+                                                                 "use WITH (startingVersion=…)"));
+      }
+      source.kind = SourceKind::kStream;
+      source.stream = *options;
+      source.key = fresh_key("delta:" + table.path());
+    } else {
+      if (use.timestamp_as_of) {
+        return fail(use.place, unsupported("TIMESTAMP_AS_OF", "TIMESTAMP AS OF is not supported in a pipeline: "
+                                                              "use VERSION AS OF"));
+      }
+      if (use.version_as_of) source.version = std::strtoll(use.version_as_of->c_str(), nullptr, 10);
+      source.kind = SourceKind::kTable;
+      source.key = fresh_key("table:" + table.path());
+    }
+    add(std::move(source), at);
+  }
+
+  const Graph& graph_;
+  const PipelineSpec& spec_;
+  const catalog::Warehouse& warehouse_;
+  std::vector<Error>* errors_;
+  FlowSources out_;
+  std::map<std::string, int> keys_;
+  std::set<size_t> open_views_;
+};
+
+FlowSources FlowSources::analyze(const Graph& graph, const Flow& flow, const PipelineSpec& spec,
+                                 const catalog::Warehouse& warehouse, std::vector<Error>* errors) {
+  return SourceAnalyzer(graph, spec, warehouse, errors).analyze(flow);
+}
+
+Result<std::string> FlowSources::print(
+    const sql::Query& query, int64_t now_us,
+    const std::function<Result<std::string>(size_t)>& relation_of) const {
+  sql::PrintOptions options;
+  options.now_us = now_us;
+  const sql::Resolve resolve = [&](const sql::TableUse& use) -> Result<std::string> {
+    const std::string at = place_key(use.place);
+    if (const auto source = source_at_.find(at); source != source_at_.end()) {
+      return relation_of(source->second);
+    }
+    const auto view = view_at_.find(at);
+    if (view == view_at_.end()) {
+      return not_found("TABLE_OR_VIEW_NOT_FOUND", "there is no table or view '{}'", sql::to_string(use.name));
+    }
+    SL_ASSIGN(const auto text, print(*view->second.query, now_us, relation_of));
+    if (view->second.columns.empty()) return "(" + text + ")";
+    std::string names;
+    for (const auto& column : view->second.columns) {
+      names += (names.empty() ? "" : ", ") + duck::quote_name(column);
+    }
+    return fmt::format("(SELECT * FROM ({}) AS v({}))", text, names);
+  };
+  return sql::print_duckdb(query, resolve, options);
+}
+
+std::string empty_relation(const Schema& schema) {
+  std::string out = "(SELECT ";
+  for (const auto& field : schema.fields) {
+    if (&field != &schema.fields.front()) out += ", ";
+    out += fmt::format("CAST(NULL AS {}) AS {}", duck::engine_type(field.type), duck::quote_name(field.name));
+  }
+  if (schema.fields.empty()) out += "NULL AS empty";
+  return out + " WHERE false)";
+}
+
+}  // namespace strandline::pipeline

@@ -1,0 +1,68 @@
+// What a flow reads: every table use of its query, through views, resolved against the pipeline and
+// the warehouse, and printed as relations of the engine.
+#pragma once
+
+#include <strandline/result.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "catalog/warehouse.h"
+#include "delta/snapshot.h"
+#include "pipeline/delta_source.h"
+#include "pipeline/file_options.h"
+#include "pipeline/graph.h"
+
+namespace strandline::pipeline {
+
+enum class SourceKind {
+  kFiles,   // STREAM read_files
+  kStream,  // STREAM table
+  kTable,   // table, read whole at a pinned version
+};
+
+struct Source {
+  SourceKind kind = SourceKind::kTable;
+  std::string key;    // in the flow's checkpoint
+  std::string shown;  // in messages
+  FileOptions files;        // kFiles
+  StreamOptions stream;     // kStream
+  std::optional<delta::Table> table;       // kStream, kTable
+  std::optional<delta::Version> version;   // kTable: VERSION AS OF
+  std::optional<size_t> dataset;           // of this pipeline
+  SourcePlace place;
+};
+
+class FlowSources {
+ public:
+  // Errors (all of them, with places): unknown tables, options, streams of what does not stream.
+  static FlowSources analyze(const Graph& graph, const Flow& flow, const PipelineSpec& spec,
+                             const catalog::Warehouse& warehouse, std::vector<Error>* errors);
+
+  const std::vector<Source>& sources() const { return sources_; }
+
+  // The flow's query as DuckDB SQL with relation_of(source index) for each source.
+  Result<std::string> print(const sql::Query& query, int64_t now_us,
+                            const std::function<Result<std::string>(size_t)>& relation_of) const;
+
+ private:
+  struct ViewUse {
+    sql::QueryPtr query;
+    std::vector<std::string> columns;
+  };
+
+  std::vector<Source> sources_;
+  std::map<std::string, size_t> source_at_;   // place of use -> sources_
+  std::map<std::string, ViewUse> view_at_;    // place of use -> view
+
+  friend class SourceAnalyzer;
+};
+
+// Parenthesised SELECT with these columns and no row.
+std::string empty_relation(const Schema& schema);
+
+}  // namespace strandline::pipeline

@@ -1,0 +1,43 @@
+// A pipeline's folder and spec file: what it is called, which files it has, where its tables go.
+// The spec file is the one of open-source Spark's declarative pipelines (architecture.md, decision 8).
+#pragma once
+
+#include <strandline/result.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "catalog/warehouse.h"
+#include "storage/store.h"
+
+namespace strandline::pipeline {
+
+struct PipelineFile {
+  std::string path;     // absolute
+  std::string display;  // as messages name it: below the folder as the user wrote it
+};
+
+struct PipelineSpec {
+  std::string name;
+  std::string root;       // absolute folder; relative paths of read_files start here
+  std::string warehouse;  // absolute folder
+  catalog::Defaults defaults;
+  std::map<std::string, std::string> configuration;
+  std::vector<PipelineFile> files;  // .sql, sorted by path
+};
+
+// What a place on disk holds. With errors the spec is as far as it could be read.
+struct LoadedSpec {
+  PipelineSpec spec;
+  std::vector<Error> errors;
+};
+
+// path: a folder, or a spec file. A folder's own spec file is spark-pipeline.yml, spark-pipeline.yaml,
+// pipeline.yml or pipeline.yaml. Without one: transformations/ if there is such a folder, else the
+// whole folder; explorations/ never. warehouse overrides the spec's storage.
+LoadedSpec load_spec(storage::Store& store, const std::string& path,
+                     const std::optional<std::string>& warehouse);
+
+}  // namespace strandline::pipeline

@@ -1,0 +1,67 @@
+// A target table as an update finds and makes it: whose it is, which full refresh it lives in, whether
+// its state fits (auto-cdc.md sections 2, 4, 6, 9).
+#pragma once
+
+#include <strandline/result.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "delta/snapshot.h"
+#include "delta/transaction.h"
+#include "pipeline/checkpoint.h"
+#include "pipeline/context.h"
+
+namespace strandline::pipeline {
+
+class Target {
+ public:
+  // Errors: kCorrupt, kIo.
+  static Result<Target> open(const Context& context, size_t dataset);
+
+  const Dataset& dataset() const { return *dataset_; }
+  const delta::Table& table() const { return table_; }
+  TargetCheckpoint& checkpoint() { return checkpoint_; }
+  const TargetCheckpoint& checkpoint() const { return checkpoint_; }
+  // The state table's handle, whether or not there is one.
+  delta::Table state_table() const;
+
+  // Name under which a flow's batches are known in the tables' logs.
+  std::string app_id(const std::string& flow) const;
+
+  // The newest snapshot, or null while there is no table.
+  // Errors: TARGET_NOT_OWNED and TARGET_OF_OTHER_PIPELINE (kInvalidArgument) for a table that is not
+  // this pipeline's; AUTOCDC_INVALID_STATE.TARGET_REPLACED (kInvalidData) when it is not the table the
+  // flow's progress belongs to; kUnsupported HAND_EDITS for rows changed by others.
+  Result<std::shared_ptr<const delta::Snapshot>> snapshot(const FlowCheckpoint& progress) const;
+
+  // False from a full refresh until its first commit: rows are there to be read, not to build on.
+  bool is_current(const delta::Snapshot& snapshot) const;
+
+  // Creates the table; adopts what another try of ours left.
+  // properties: in addition to the statement's own.
+  Result<std::shared_ptr<const delta::Snapshot>> create(
+      const Schema& schema, const std::map<std::string, std::string>& properties) const;
+
+  // The state at its newest version, or null for none. Errors: STATE_MISSING, TARGET_REPLACED.
+  Result<std::shared_ptr<const delta::Snapshot>> state(const delta::Snapshot& target,
+                                                       const FlowCheckpoint& progress) const;
+  // Whether a state snapshot belongs to the current full refresh.
+  bool is_current_state(const delta::Snapshot& state) const;
+
+ private:
+  Target(const Context& context, size_t dataset, delta::Table table, TargetCheckpoint checkpoint);
+  Status check_owner(const delta::Snapshot& snapshot, const FlowCheckpoint& progress) const;
+  Status check_hand_edits(const delta::Snapshot& snapshot) const;
+  std::string generation_prefix() const;
+
+  const Context* context_;
+  const Dataset* dataset_;
+  delta::Table table_;
+  TargetCheckpoint checkpoint_;
+};
+
+}  // namespace strandline::pipeline

@@ -1,0 +1,483 @@
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "base/json.h"
+#include "duck/delta_io.h"
+#include "pipeline/event_log.h"
+#include "pipeline/flow_run.h"
+#include "pipeline/lock.h"
+#include "pipeline/pipeline.h"
+#include "sql/duckdb_printer.h"
+
+namespace strandline::pipeline {
+namespace {
+
+// Interrupts the engine's running statement while the user's flag is set.
+class CancelWatcher {
+ public:
+  CancelWatcher(duck::Connection& connection, const std::atomic<bool>* cancel) {
+    if (cancel == nullptr) return;
+    thread_ = std::thread([this, &connection, cancel] {
+      while (!stop_) {
+        if (*cancel) connection.interrupt();
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      }
+    });
+  }
+  ~CancelWatcher() {
+    stop_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+  CancelWatcher(const CancelWatcher&) = delete;
+  CancelWatcher& operator=(const CancelWatcher&) = delete;
+
+ private:
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+class Update {
+ public:
+  Update(const RunOptions& options, const Dependencies& dependencies, const ProgressListener& listener,
+         const std::atomic<bool>* cancel)
+      : options_(options), dependencies_(dependencies), listener_(listener), cancel_(cancel) {
+    report_.update_id = new_uuid();
+  }
+
+  UpdateReport run() {
+    if (const auto stop = open(); !stop.ok()) {
+      fail(stop.error());
+      return finish();
+    }
+    if (report_.status == UpdateStatus::kInvalid) return finish();
+    tell(Progress::Kind::kUpdateStarted, "", "");
+    if (const auto stop = update(); !stop.ok()) fail(stop.error());
+    return finish();
+  }
+
+ private:
+  // --- reporting --------------------------------------------------------------------------------
+
+  void fail(Error error) {
+    const bool stopped = error.kind == ErrorKind::kCancelled;
+    if (report_.status == UpdateStatus::kCompleted || stopped) {
+      report_.status = stopped ? UpdateStatus::kCanceled : UpdateStatus::kFailed;
+    }
+    report_.errors.push_back(std::move(error));
+  }
+
+  void invalid(std::vector<Error> errors) {
+    report_.status = UpdateStatus::kInvalid;
+    for (auto& error : errors) {
+      const auto same = [&](const Error& other) {
+        return other.message == error.message && other.place && error.place &&
+               other.place->file == error.place->file && other.place->line == error.place->line &&
+               other.place->column == error.place->column;
+      };
+      if (std::none_of(report_.errors.begin(), report_.errors.end(), same)) {
+        report_.errors.push_back(std::move(error));
+      }
+    }
+  }
+
+  UpdateReport finish() {
+    for (const auto& run : runs_) {
+      report_.flows.push_back(run->report());
+      for (const auto& warning : run->warnings()) report_.warnings.push_back(warning);
+    }
+    if (listener_ && report_.status != UpdateStatus::kInvalid) tell(Progress::Kind::kUpdateDone, "", "");
+    return std::move(report_);
+  }
+
+  void tell(Progress::Kind kind, const std::string& flow, const std::string& stage) {
+    if (!listener_) return;
+    Progress progress;
+    progress.kind = kind;
+    progress.flow = flow;
+    progress.stage = stage;
+    if (running_ != nullptr) {
+      progress.rows = static_cast<int64_t>(running_->report().metrics.at("num_input_rows"));
+      progress.elapsed_seconds =
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - flow_begin_).count();
+    }
+    listener_(progress);
+  }
+
+  // --- opening ----------------------------------------------------------------------------------
+
+  // Everything that reads the pipeline's text. Its mistakes end in invalid().
+  Status open() {
+    context_.store = dependencies_.store ? dependencies_.store : storage::make_local_store();
+    auto loaded = load_spec(*context_.store, options_.pipeline, options_.warehouse);
+    context_.spec = std::move(loaded.spec);
+    if (context_.spec.files.empty() && !loaded.errors.empty()) {
+      invalid(std::move(loaded.errors));
+      return {};
+    }
+    std::shared_ptr<duck::Database> database = dependencies_.database;
+    if (!database) {
+      duck::DatabaseOptions engine;
+      engine.memory_limit_bytes = options_.engine.memory_limit_bytes;
+      engine.threads = options_.engine.threads;
+      SL_ASSIGN(database, duck::Database::open(engine));
+    }
+    database_ = database;
+    context_.parquet = duck::make_parquet_port(database);
+    SL_ASSIGN(context_.warehouse,
+              catalog::Warehouse::open(context_.store, context_.parquet, context_.spec.warehouse));
+    auto built = build_graph(context_.spec, *context_.store, *context_.warehouse);
+    context_.graph = std::move(built.graph);
+    report_.warnings = std::move(built.warnings);
+    report_.graph = draw_graph(context_.spec, context_.graph);
+    std::vector<Error> errors = std::move(loaded.errors);
+    for (auto& error : built.errors) errors.push_back(std::move(error));
+    for (const auto& flow : context_.graph.flows) {
+      runs_.push_back(std::make_unique<FlowRun>(context_, flow));
+      runs_.back()->analyze(&errors);
+    }
+    find_selection(&errors);
+    if (!errors.empty()) {
+      invalid(std::move(errors));
+      return {};
+    }
+    SL_ASSIGN(connection_, database->connect());
+    context_.connection = connection_.get();
+    context_.cancelled = [this] { return cancel_ != nullptr && *cancel_; };
+    context_.on_stage = [this](const std::string& stage) {
+      if (running_ != nullptr) tell(Progress::Kind::kStage, running_->flow().name, stage);
+    };
+    return {};
+  }
+
+  // Tables named on the command line -> selected_, refreshed_.
+  void find_selection(std::vector<Error>* errors) {
+    const auto& datasets = context_.graph.datasets;
+    selected_.assign(datasets.size(), options_.refresh != RefreshKind::kSelected);
+    refreshed_.assign(datasets.size(), options_.refresh == RefreshKind::kFullAll);
+    if (options_.refresh != RefreshKind::kSelected && options_.refresh != RefreshKind::kFullSelected) return;
+    for (const auto& text : options_.tables) {
+      sql::TableName name;
+      std::string part;
+      for (const char c : text + ".") {
+        if (c == '.') {
+          name.parts.push_back(part);
+          part.clear();
+        } else if (c != '`') {
+          part += c;
+        }
+      }
+      const auto index = context_.graph.find(*context_.warehouse, name);
+      if (!index || datasets[*index].is_view()) {
+        errors->push_back(not_found("UNKNOWN_TABLE", "'{}' is not a table of pipeline '{}'", text, context_.spec.name));
+      } else if (options_.refresh == RefreshKind::kSelected) {
+        selected_[*index] = true;
+      } else {
+        refreshed_[*index] = true;
+      }
+    }
+  }
+
+  // --- the update -------------------------------------------------------------------------------
+
+  Status update() {
+    CancelWatcher watcher(*connection_, cancel_);
+    if (!options_.dry_run) {
+      SL_TRY(prepare_folder());
+      SL_TRY(publish_views());
+    } else {
+      SL_TRY(read_pipeline_id());
+    }
+    SL_TRY(check_resets());
+    if (!check_flows()) return {};
+    if (options_.dry_run) {
+      for (auto& run : runs_) run->report().status = "EXCLUDED";
+      return {};
+    }
+    EventLog log(context_, report_.update_id);
+    log.add("create_update", "INFO", fmt::format("Update {} started.", report_.update_id), describe_request());
+    log.add("update_progress", "INFO", fmt::format("Update {} is RUNNING.", report_.update_id), R"({"state":"RUNNING"})");
+    for (const auto& run : runs_) {
+      log.add("flow_definition", "INFO", fmt::format("Flow '{}' defined.", run->flow().name),
+              definition_details(*run), &run->report());
+    }
+    if (const auto started = begin_refreshes(); started.ok()) {
+      recover();
+      for (auto& run : runs_) run_flow(*run, log);
+    } else {
+      fail(started.error());
+    }
+    const std::string state = to_string(report_.status);
+    log.add("update_progress", report_.status == UpdateStatus::kCompleted ? "INFO" : "ERROR",
+            fmt::format("Update {} is {}.", report_.update_id, state), fmt::format(R"({{"state":"{}"}})", state), nullptr,
+            report_.errors.empty() ? nullptr : &report_.errors.front());
+    if (auto written = log.write(); !written.ok()) {
+      report_.warnings.push_back(
+          written.error().with_context("the event log was not written, the tables are as reported"));
+    }
+    return {};
+  }
+
+  std::string folder() const { return context_.warehouse->pipeline_directory(context_.spec.name); }
+
+  Status read_pipeline_id() {
+    const auto text = context_.store->read(folder() + "/pipeline.json");
+    if (!text.ok()) {
+      if (text.error().kind == ErrorKind::kNotFound) return {};
+      return text.error();
+    }
+    const auto json = Json::parse(*text);
+    const Json* id = json.ok() ? json->get("id") : nullptr;
+    if (id == nullptr || !id->is_string()) {
+      return corrupt("CHECKPOINT_CORRUPT", "'{}/pipeline.json' is not a file of this program", folder());
+    }
+    context_.pipeline_id = id->text();
+    return {};
+  }
+
+  Status prepare_folder() {
+    if (auto made = context_.store->make_directories(folder()); !made.ok()) {
+      if (made.error().kind != ErrorKind::kIo) return made.error();
+      return io_error("WAREHOUSE_NOT_WRITABLE", "warehouse '{}' cannot be written: {}", context_.warehouse->root(),
+                      made.error().message);
+    }
+    SL_ASSIGN(lock_, FileLock::acquire(folder() + "/lock", context_.spec.name));
+    SL_TRY(read_pipeline_id());
+    if (!context_.pipeline_id.empty()) return {};
+    const std::string id = new_uuid();
+    JsonWriter w;
+    w.begin_object();
+    w.key("id");
+    w.value(id);
+    w.key("name");
+    w.value(context_.spec.name);
+    w.end_object();
+    SL_TRY(context_.store->put(folder() + "/pipeline.json", w.take()));
+    context_.pipeline_id = id;
+    return {};
+  }
+
+  // Views that other sessions can read: those over tables only.
+  Status publish_views() {
+    for (const auto& dataset : context_.graph.datasets) {
+      if (dataset.kind != DatasetKind::kView || dataset.streaming || !dataset.query) continue;
+      bool published = true;
+      for (const auto& use : sql::table_uses(*dataset.query)) {
+        const auto index = use.function.empty() ? context_.graph.find(*context_.warehouse, use.name) : std::nullopt;
+        if (!use.function.empty() ||
+            (index && context_.graph.datasets[*index].kind == DatasetKind::kTemporaryView)) {
+          published = false;
+        }
+      }
+      if (!published) continue;
+      catalog::View view;
+      view.sql = sql::print_spark(*dataset.query);
+      for (const auto& column : dataset.columns) view.columns.push_back(column.text);
+      view.catalog = context_.spec.defaults.catalog;
+      view.schema = context_.spec.defaults.schema;
+      SL_ASSIGN(const auto old, context_.warehouse->view(dataset.name));
+      if (old && old->sql == view.sql && old->columns == view.columns && old->catalog == view.catalog &&
+          old->schema == view.schema) {
+        continue;
+      }
+      SL_TRY(context_.warehouse->create_schema(dataset.name.catalog, dataset.name.schema, true));
+      SL_TRY(context_.warehouse->create_view(dataset.name, view, true));
+    }
+    return {};
+  }
+
+  // pipelines.reset.allowed = false
+  Status check_resets() {
+    for (size_t i = 0; i < refreshed_.size(); ++i) {
+      if (!refreshed_[i]) continue;
+      const auto& dataset = context_.graph.datasets[i];
+      if (dataset.is_view()) {
+        refreshed_[i] = false;
+        continue;
+      }
+      bool allowed = true;
+      for (const auto& option : dataset.options.properties) {
+        if (option.key == "pipelines.reset.allowed" && fold_name(option.value) == fold_name("false")) allowed = false;
+      }
+      if (allowed) continue;
+      Error error = invalid_argument("RESET_NOT_ALLOWED",
+                                     "'{}' has pipelines.reset.allowed = false, so it is not fully refreshed: change "
+                                     "that property first",
+                                     dataset.shown);
+      error.place = dataset.place;
+      if (options_.refresh == RefreshKind::kFullSelected) return error;
+      refreshed_[i] = false;
+      report_.warnings.push_back(std::move(error));
+    }
+    return {};
+  }
+
+  // Column by column checks of everything that will run; false when the pipeline is invalid.
+  bool check_flows() {
+    PlannedSchemas planned;
+    std::vector<Error> errors;
+    for (auto& run : runs_) {
+      const size_t target = run->flow().target;
+      if (!selected_[target]) continue;
+      auto checked = run->check(refreshed_[target], &planned, &errors);
+      if (!checked.ok()) check_failures_[run.get()] = checked.error();
+    }
+    if (!errors.empty()) {
+      invalid(std::move(errors));
+      return false;
+    }
+    if (options_.dry_run) {
+      for (auto& [run, error] : check_failures_) fail(error);
+    }
+    return true;
+  }
+
+  Status begin_refreshes() {
+    for (size_t i = 0; i < refreshed_.size(); ++i) {
+      if (!refreshed_[i]) continue;
+      if (!options_.allow_missing_sources) {
+        for (auto& run : runs_) {
+          if (run->flow().target == i) SL_TRY(run->check_sources_complete());
+        }
+      }
+    }
+    for (size_t i = 0; i < refreshed_.size(); ++i) {
+      if (!refreshed_[i]) continue;
+      SL_ASSIGN(auto target, Target::open(context_, i));
+      SL_TRY(target.checkpoint().begin_refresh());
+      target.checkpoint().remove_old();
+    }
+    return {};
+  }
+
+  // Batches that an earlier update left half done come first: nothing else may touch their targets.
+  void recover() {
+    blocked_.assign(context_.graph.datasets.size(), false);
+    failed_.assign(context_.graph.datasets.size(), false);
+    for (auto& run : runs_) {
+      const size_t target = run->flow().target;
+      if (!selected_[target] || refreshed_[target] || !run->has_unfinished()) continue;
+      begin_flow(*run);
+      const auto status = run->recover();
+      running_ = nullptr;
+      if (status.ok()) continue;
+      recover_failures_[run.get()] = status.error();
+      if (run->has_unfinished()) blocked_[target] = true;
+    }
+  }
+
+  void begin_flow(FlowRun& run) {
+    running_ = &run;
+    flow_begin_ = std::chrono::steady_clock::now();
+  }
+
+  void run_flow(FlowRun& run, EventLog& log) {
+    FlowReport& report = run.report();
+    const size_t target = run.flow().target;
+    if (!selected_[target]) {
+      report.status = "EXCLUDED";
+      return;
+    }
+    if (context_.cancelled()) {
+      report.status = "CANCELED";
+      if (report_.status == UpdateStatus::kCompleted) {
+        fail(cancelled("CANCELED", "the update was stopped; run it again to go on"));
+      }
+      failed_[target] = true;
+      return;
+    }
+    const auto recovered = recover_failures_.find(&run);
+    bool skipped = blocked_[target] && recovered == recover_failures_.end();
+    for (const size_t upstream : run.flow().upstream) skipped = skipped || failed_[upstream];
+    if (skipped) {
+      report.status = "SKIPPED";
+      failed_[target] = true;
+      log.add("flow_progress", "WARN", fmt::format("Flow '{}' is SKIPPED.", report.name),
+              flow_progress_details(report), &report);
+      return;
+    }
+    begin_flow(run);
+    tell(Progress::Kind::kFlowStarted, report.name, "");
+    log.add("flow_progress", "INFO", fmt::format("Flow '{}' is RUNNING.", report.name),
+            flow_progress_details("RUNNING"), &report);
+    const auto status = recovered != recover_failures_.end() ? Status(recovered->second) : run.run();
+    if (status.ok()) {
+      report.status = "COMPLETED";
+      log.add("flow_progress", "INFO", fmt::format("Flow '{}' has COMPLETED.", report.name),
+              flow_progress_details(report), &report);
+    } else {
+      const bool stopped = status.error().kind == ErrorKind::kCancelled;
+      report.status = stopped ? "CANCELED" : "FAILED";
+      failed_[target] = true;
+      if (run.has_unfinished()) blocked_[target] = true;
+      Error error = stopped ? cancelled("CANCELED", "the update was stopped; run it again to go on") : status.error();
+      if (!stopped) error = error.with_context(fmt::format("flow '{}'", report.name));
+      log.add("flow_progress", "ERROR", fmt::format("Flow '{}' has {}.", report.name, report.status),
+              flow_progress_details(report), &report, &error);
+      fail(std::move(error));
+    }
+    tell(Progress::Kind::kFlowDone, report.name, report.status);
+    running_ = nullptr;
+  }
+
+  std::string describe_request() const {
+    JsonWriter w;
+    w.begin_object();
+    w.key("cause");
+    w.value("USER_ACTION");
+    w.key("full_refresh");
+    w.value(options_.refresh == RefreshKind::kFullAll || options_.refresh == RefreshKind::kFullSelected);
+    w.key("tables");
+    w.begin_array();
+    for (const auto& table : options_.tables) w.value(table);
+    w.end_array();
+    w.end_object();
+    return w.take();
+  }
+
+  std::string definition_details(const FlowRun& run) const {
+    JsonWriter w;
+    w.begin_object();
+    w.key("output_dataset");
+    w.value(run.report().target);
+    w.key("flow_type");
+    w.value(run.flow().kind == FlowKind::kAutoCdc    ? "AUTO_CDC"
+            : run.flow().kind == FlowKind::kAppend ? "APPEND"
+                                                   : "COMPLETE");
+    w.key("input_datasets");
+    w.begin_array();
+    for (const size_t upstream : run.flow().upstream) {
+      w.value(context_.graph.datasets[upstream].name.to_string());
+    }
+    w.end_array();
+    w.end_object();
+    return w.take();
+  }
+
+  const RunOptions& options_;
+  const Dependencies& dependencies_;
+  const ProgressListener& listener_;
+  const std::atomic<bool>* cancel_;
+  UpdateReport report_;
+  Context context_;
+  std::shared_ptr<duck::Database> database_;
+  std::unique_ptr<duck::Connection> connection_;
+  std::unique_ptr<FileLock> lock_;
+  std::vector<std::unique_ptr<FlowRun>> runs_;
+  std::vector<bool> selected_, refreshed_, failed_, blocked_;
+  std::map<const FlowRun*, Error> check_failures_, recover_failures_;
+  FlowRun* running_ = nullptr;
+  std::chrono::steady_clock::time_point flow_begin_;
+};
+
+}  // namespace
+
+UpdateReport run_update(const RunOptions& options, const Dependencies& dependencies,
+                        const ProgressListener& listener, const std::atomic<bool>* cancel) {
+  return Update(options, dependencies, listener, cancel).run();
+}
+
+}  // namespace strandline::pipeline
