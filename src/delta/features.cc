@@ -167,24 +167,33 @@ bool has_field_metadata(const Schema& schema, const std::string& prefix) {
   });
 }
 
+namespace {
+
+// The versions of a legacy protocol stand for the feature, on both sides where it has both.
+bool is_implied(const Protocol& protocol, const Feature& feature) {
+  const bool writer = feature.legacy_writer > 0 && protocol.min_writer_version < 7 &&
+                      protocol.min_writer_version >= feature.legacy_writer;
+  const bool reader =
+      protocol.min_reader_version < 3 && protocol.min_reader_version >= feature.legacy_reader;
+  return writer && (feature.legacy_reader == 0 || reader);
+}
+
+}  // namespace
+
 std::set<std::string> supported_features(const Protocol& protocol) {
   std::set<std::string> names = protocol.writer_features;
   names.insert(protocol.reader_features.begin(), protocol.reader_features.end());
   for (const Feature& feature : kFeatures) {
-    const bool writer_implies = feature.legacy_writer > 0 && protocol.min_writer_version < 7 &&
-                                protocol.min_writer_version >= feature.legacy_writer;
-    const bool reader_implies = feature.legacy_reader > 0 && protocol.min_reader_version < 3 &&
-                                protocol.min_reader_version >= feature.legacy_reader;
-    // A feature of readers and writers needs both sides.
-    if (writer_implies && (feature.legacy_reader == 0 || reader_implies)) {
-      names.insert(feature.name);
-    }
+    if (is_implied(protocol, feature)) names.insert(feature.name);
   }
   return names;
 }
 
-bool supports(const Protocol& protocol, const std::string& feature) {
-  return supported_features(protocol).count(feature) > 0;
+bool supports(const Protocol& protocol, const std::string& name) {
+  if (protocol.writer_features.count(name) > 0 || protocol.reader_features.count(name) > 0)
+    return true;
+  const Feature* const feature = find_feature(name);
+  return feature != nullptr && is_implied(protocol, *feature);
 }
 
 Status check_readable(const Protocol& protocol, const std::string& table_path) {

@@ -278,6 +278,7 @@ Status Transaction::Impl::check_actions() const {
     }
   }
   std::set<std::string> added;
+  const bool with_row_ids = assigns_row_ids();
   for (const AddFile& file : adds) {
     if (!check_data_change(file.data_change))
       return illegal("some file actions change data and some do not");
@@ -292,7 +293,7 @@ Status Transaction::Impl::check_actions() const {
     if (live != nullptr && gone == removed.end() && vector_id(live->deletion_vector) != vector) {
       return illegal("file " + file.path + " gets another deletion vector without being removed");
     }
-    if (assigns_row_ids() && !file.base_row_id && !num_records(file)) {
+    if (with_row_ids && !file.base_row_id && !num_records(file)) {
       return illegal("file " + file.path + " has no row count, which row tracking needs");
     }
     for (const std::string& column : view->metadata.partition_columns) {
@@ -377,9 +378,10 @@ std::string Transaction::Impl::text_of(Version version, const Rebase& rebase,
   for (const RemoveFile& file : removes) actions.emplace_back(file);
 
   int64_t mark = rebase.row_id_mark;
+  const bool with_row_ids = assigns_row_ids();
   for (const AddFile& file : adds) {
     AddFile& added = std::get<AddFile>(actions.emplace_back(file));
-    if (!assigns_row_ids()) continue;
+    if (!with_row_ids) continue;
     if (!added.base_row_id) {
       added.base_row_id = mark + 1;
       mark += num_records(file).value_or(0);

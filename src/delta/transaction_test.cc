@@ -214,7 +214,8 @@ TEST_F(TransactionTest, DeletedRowsAccumulate) {
   EXPECT_TRUE(deleted->at(0).contains(1));
   EXPECT_TRUE(deleted->at(1).contains(0));
   // Removes carry what the change feed needs.
-  for (const Action& action : table_.commit(snapshot()->version).value()) {
+  const auto last_commit = table_.commit(snapshot()->version);
+  for (const Action& action : *last_commit) {
     if (const auto* const remove = std::get_if<RemoveFile>(&action)) {
       EXPECT_TRUE(remove->extended_file_metadata);
       EXPECT_EQ(remove->size_bytes, 100);
