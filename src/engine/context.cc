@@ -1,0 +1,91 @@
+#include "engine/context.h"
+
+#include <strandline/suggest.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+
+namespace strandline::engine {
+
+Result<catalog::Warehouse*> Context::needs_warehouse() const {
+  if (warehouse == nullptr) {
+    return invalid_argument(
+        "WAREHOUSE_NOT_GIVEN",
+        "there is no warehouse here: name one with --warehouse DIR, or start in "
+        "the directory of a pipeline");
+  }
+  return warehouse;
+}
+
+std::string Context::absolute_path(const std::string& path) const {
+  const std::filesystem::path given(path);
+  return (given.is_absolute() ? given : std::filesystem::path(directory) / given)
+      .lexically_normal()
+      .string();
+}
+
+sql::TableName Context::absolute_name(sql::TableName name) const {
+  if (name.is_path && name.parts.size() == 1 && !name.parts[0].empty()) {
+    name.parts[0] = absolute_path(name.parts[0]);
+  }
+  return name;
+}
+
+Error table_missing(const catalog::Warehouse& warehouse, const catalog::QualifiedName& name,
+                    const SourcePlace& place) {
+  std::string hint;
+  auto known = warehouse.schema_exists(name.catalog, name.schema);
+  if (known.ok() && !*known) {
+    hint = fmt::format("; there is no schema {}.{} either", name.catalog, name.schema);
+  } else if (auto entries = warehouse.tables(name.catalog, name.schema); entries.ok()) {
+    std::vector<std::string> names;
+    for (const auto& entry : *entries) names.push_back(entry.name.name);
+    if (const auto near = nearest_name(name.name, names)) {
+      const catalog::QualifiedName meant{name.catalog, name.schema, *near};
+      hint = fmt::format(": did you mean {}?", meant.to_string());
+    } else {
+      hint = fmt::format("; SHOW TABLES IN {}.{} lists what is there", name.catalog, name.schema);
+    }
+  }
+  auto error = not_found("TABLE_OR_VIEW_NOT_FOUND", "there is no table or view {}{}",
+                         name.to_string(), hint);
+  if (place.line > 0) error.place = place;
+  return error;
+}
+
+Result<FoundTable> find_table(const Context& context, const sql::TableName& name) {
+  SL_ASSIGN(auto* warehouse, context.needs_warehouse());
+  const auto full = context.absolute_name(name);
+  if (full.is_path) {
+    SL_ASSIGN(auto table, warehouse->table(full, context.defaults));
+    SL_ASSIGN(const bool exists, table.exists());
+    if (!exists) {
+      auto error =
+          not_found("DELTA_TABLE_NOT_FOUND", "there is no Delta table at {}", table.path());
+      error.place = name.place;
+      return error;
+    }
+    SL_ASSIGN(auto snapshot, table.snapshot());
+    return FoundTable{std::move(table), std::move(snapshot), sql::to_string(full)};
+  }
+  SL_ASSIGN(const auto qualified, warehouse->qualify(full, context.defaults));
+  SL_ASSIGN(const auto view, warehouse->view(qualified));
+  if (view) {
+    auto error = invalid_argument("EXPECT_TABLE_NOT_VIEW", "{} is a view: name a table",
+                                  qualified.to_string());
+    error.place = name.place;
+    return error;
+  }
+  SL_ASSIGN(auto table, warehouse->table(qualified));
+  SL_ASSIGN(const bool exists, table.exists());
+  if (!exists) return table_missing(*warehouse, qualified, name.place);
+  SL_ASSIGN(auto snapshot, table.snapshot());
+  return FoundTable{std::move(table), std::move(snapshot), qualified.to_string()};
+}
+
+bool belongs_to_pipeline(const delta::Snapshot& snapshot) {
+  return snapshot.property("pipelines.pipelineId").has_value();
+}
+
+}  // namespace strandline::engine

@@ -1,0 +1,48 @@
+// What every statement of a session works with.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "catalog/warehouse.h"
+#include "duck/connection.h"
+#include "sql/ast.h"
+
+namespace strandline::engine {
+
+struct Context {
+  duck::Connection* connection = nullptr;
+  std::shared_ptr<storage::Store> store;
+  catalog::Warehouse* warehouse = nullptr;               // null: the session has none
+  catalog::Defaults defaults;                            // changed by USE
+  std::map<std::string, std::string> settings;           // SET key = value
+  std::map<std::string, catalog::View> temporary_views;  // by folded name
+  std::string directory;                                 // relative paths resolve against it
+
+  // Errors: kInvalidArgument WAREHOUSE_NOT_GIVEN.
+  Result<catalog::Warehouse*> needs_warehouse() const;
+  std::string absolute_path(const std::string& path) const;
+  // Relative delta.`path` names made absolute.
+  sql::TableName absolute_name(sql::TableName name) const;
+};
+
+// A Delta table of a statement, which must exist. name is as the user sees it.
+struct FoundTable {
+  delta::Table table;
+  std::shared_ptr<const delta::Snapshot> snapshot;
+  std::string name;
+};
+
+// Errors: TABLE_OR_VIEW_NOT_FOUND with the nearest name, EXPECT_TABLE_NOT_VIEW.
+Result<FoundTable> find_table(const Context& context, const sql::TableName& name);
+
+// TABLE_OR_VIEW_NOT_FOUND for a name of the warehouse, with the nearest known one.
+Error table_missing(const catalog::Warehouse& warehouse, const catalog::QualifiedName& name,
+                    const SourcePlace& place);
+
+// The target of AUTO CDC or another pipeline flow.
+bool belongs_to_pipeline(const delta::Snapshot& snapshot);
+
+}  // namespace strandline::engine

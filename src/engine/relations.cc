@@ -1,0 +1,239 @@
+#include "engine/relations.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/error.h"
+#include "pipeline/glob.h"
+#include "sql/parser.h"
+#include "sql/query.h"
+
+namespace strandline::engine {
+namespace {
+
+Error at(Error error, const SourcePlace& place) {
+  if (!error.place && place.line > 0) error.place = place;
+  return error;
+}
+
+}  // namespace
+
+Result<std::string> Relations::print(const sql::Query& query) {
+  // Spark hides _metadata from *: the relation has it only when the text asks for it.
+  mentions_metadata_ = sql::print_spark(query).find("_metadata") != std::string::npos;
+  return sql::print_duckdb(
+      query, [this](const sql::TableUse& use) { return resolve(use, context_.defaults); });
+}
+
+Result<std::string> Relations::scan(const delta::Table& table,
+                                    const std::shared_ptr<const delta::Snapshot>& snapshot,
+                                    const duck::ScanOptions& options) {
+  SL_ASSIGN(auto scan, duck::scan_table(*context_.connection, table, snapshot, options));
+  scans_.push_back(std::move(scan));
+  return scans_.back()->sql();
+}
+
+Result<std::string> Relations::scan_at(const delta::Table& table, const sql::TableUse& use) {
+  std::optional<delta::Version> version;
+  if (use.version_as_of) {
+    const auto& text = *use.version_as_of;
+    delta::Version number = -1;
+    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (failed != std::errc() || end != text.data() + text.size() || number < 0) {
+      return at(
+          invalid_argument("INVALID_TIME_TRAVEL_SPEC",
+                           "VERSION AS OF {} is not a version: write a number from 0 on", text),
+          use.place);
+    }
+    version = number;
+  } else if (use.timestamp_as_of) {
+    auto ms = context_.connection->query_int(
+        fmt::format("SELECT epoch_ms(CAST({} AS TIMESTAMP WITH TIME ZONE))",
+                    duck::quote_literal(*use.timestamp_as_of)));
+    if (!ms.ok()) {
+      return at(invalid_argument("INVALID_TIME_TRAVEL_TIMESTAMP_EXPR",
+                                 "TIMESTAMP AS OF '{}' is not a time: write one such as "
+                                 "'2026-01-31 12:00:00' (UTC)",
+                                 *use.timestamp_as_of),
+                use.place);
+    }
+    auto found = table.version_at(*ms);
+    if (!found.ok()) return at(std::move(found).error(), use.place);
+    version = *found;
+  }
+  auto snapshot = table.snapshot(version);
+  if (!snapshot.ok()) return at(std::move(snapshot).error(), use.place);
+  return scan(table, *snapshot);
+}
+
+Result<std::string> Relations::print_view(const catalog::View& view, const std::string& name) {
+  if (std::find(open_views_.begin(), open_views_.end(), name) != open_views_.end()) {
+    return invalid_argument("RECURSIVE_VIEW", "the view {} reads itself", name);
+  }
+  auto query = sql::parse_query(view.sql, "");
+  if (!query.ok()) return std::move(query).error().with_context("view " + name);
+  open_views_.push_back(name);
+  const catalog::Defaults defaults{view.catalog, view.schema};
+  auto text =
+      sql::print_duckdb(**query, [&](const sql::TableUse& use) { return resolve(use, defaults); });
+  open_views_.pop_back();
+  if (!text.ok()) {
+    auto error = std::move(text).error().with_context("view " + name);
+    error.place.reset();  // a place in the view's text, not in the statement's
+    return error;
+  }
+  if (view.columns.empty()) return "(" + *text + ")";
+  std::string columns;
+  for (const auto& column : view.columns) {
+    columns += (columns.empty() ? "" : ", ") + duck::quote_name(column);
+  }
+  return fmt::format("(SELECT * FROM ({}) AS view_rows({}))", *text, columns);
+}
+
+Result<std::string> Relations::resolve(const sql::TableUse& use,
+                                       const catalog::Defaults& defaults) {
+  if (use.stream) {
+    return at(unsupported("STREAM_OUTSIDE_PIPELINE",
+                          "STREAM reads belong in a pipeline: leave STREAM out here, or put the "
+                          "statement into a pipeline and use strandline run"),
+              use.place);
+  }
+  if (!use.function.empty()) return resolve_function(use);
+  const bool travels = use.version_as_of || use.timestamp_as_of;
+
+  if (!use.name.is_path && use.name.parts.size() == 1) {
+    const auto found = context_.temporary_views.find(fold_name(use.name.parts[0]));
+    if (found != context_.temporary_views.end()) {
+      if (travels) {
+        return at(invalid_argument("TIME_TRAVEL_ON_VIEW", "{} is a view: it has no versions",
+                                   use.name.parts[0]),
+                  use.place);
+      }
+      auto text = print_view(found->second, use.name.parts[0]);
+      if (!text.ok()) return at(std::move(text).error(), use.place);
+      return text;
+    }
+  }
+  auto warehouse = context_.needs_warehouse();
+  if (!warehouse.ok()) return at(std::move(warehouse).error(), use.place);
+  if (use.name.is_path) {
+    SL_ASSIGN(auto table, (*warehouse)->table(context_.absolute_name(use.name), defaults));
+    SL_ASSIGN(const bool exists, table.exists());
+    if (!exists) {
+      return at(not_found("DELTA_TABLE_NOT_FOUND", "there is no Delta table at {}", table.path()),
+                use.place);
+    }
+    return scan_at(table, use);
+  }
+  SL_ASSIGN(const auto qualified, (*warehouse)->qualify(use.name, defaults));
+  SL_ASSIGN(const auto view, (*warehouse)->view(qualified));
+  if (view) {
+    if (travels) {
+      return at(invalid_argument("TIME_TRAVEL_ON_VIEW", "{} is a view: it has no versions",
+                                 qualified.to_string()),
+                use.place);
+    }
+    auto text = print_view(*view, qualified.to_string());
+    if (!text.ok()) return at(std::move(text).error(), use.place);
+    return text;
+  }
+  SL_ASSIGN(auto table, (*warehouse)->table(qualified));
+  SL_ASSIGN(const bool exists, table.exists());
+  if (!exists) return table_missing(**warehouse, qualified, use.place);
+  return scan_at(table, use);
+}
+
+Result<std::string> Relations::resolve_function(const sql::TableUse& use) {
+  if (use.function == "read_files") return read_files(use);
+  if (use.function == "read_csv" || use.function == "read_json" || use.function == "read_parquet") {
+    sql::TableUse files = use;
+    files.function = "read_files";
+    SL_ASSIGN(auto format, sql::parse_expression("'" + use.function.substr(5) + "'", ""));
+    files.named_arguments.emplace_back("format", std::move(format));
+    return read_files(files);
+  }
+  if (use.function == "event_log") return event_log(use);
+  if (use.function == "range") return number_range(use);
+  return at(unsupported("UNRESOLVABLE_TABLE_VALUED_FUNCTION",
+                        "the table function {} is not supported here: read_files, read_csv, "
+                        "read_json, read_parquet, event_log and range are",
+                        use.function),
+            use.place);
+}
+
+// A batch read of files: all that are there now, with the options of a streaming read.
+Result<std::string> Relations::read_files(const sql::TableUse& use) {
+  std::vector<Error> errors;
+  const auto options = pipeline::read_file_options(use, context_.directory, &errors);
+  if (!errors.empty()) return errors.front();
+  if (!options)
+    return internal_error("INTERNAL_ERROR", "read_files gave neither options nor errors");
+  auto& store = *context_.store;
+  SL_ASSIGN(const auto found, pipeline::list_files(store, options->location));
+  std::vector<pipeline::ConsumedFile> files;
+  for (const auto& file : found) {
+    const auto name = file.path.substr(file.path.rfind('/') + 1);
+    if (options->name_pattern && !pipeline::glob_match(*options->name_pattern, name)) continue;
+    files.push_back({file.path, file.size_bytes, file.modified_ms});
+  }
+  Schema schema;
+  if (options->schema) {
+    schema = *options->schema;
+  } else {
+    SL_ASSIGN(schema,
+              pipeline::infer_schema(*context_.connection, store, *options, files, nullptr));
+  }
+  pipeline::FileRelationOptions relation;
+  relation.with_metadata = mentions_metadata_;
+  relation.with_row_index = mentions_metadata_;
+  auto text =
+      pipeline::file_relation(*context_.connection, store, *options, schema, files, relation);
+  if (!text.ok()) return at(std::move(text).error(), use.place);
+  file_reads_.push_back({*options, std::move(schema), std::move(files)});
+  return text;
+}
+
+Error Relations::explain(Error error) const {
+  for (const auto& read : file_reads_) {
+    auto better = pipeline::explain_failure(*context_.connection, *context_.store, read.options,
+                                            read.schema, read.files, error);
+    if (better) return *std::move(better);
+  }
+  return error;
+}
+
+Result<std::string> Relations::number_range(const sql::TableUse& use) {
+  if (use.arguments.empty() || use.arguments.size() > 3 || !use.named_arguments.empty()) {
+    return at(
+        invalid_argument("WRONG_NUM_ARGS", "range takes (end), (start, end) or (start, end, step)"),
+        use.place);
+  }
+  std::string arguments;
+  for (const auto& argument : use.arguments) {
+    SL_ASSIGN(const auto text, sql::print_duckdb(*argument));
+    arguments += (arguments.empty() ? "" : ", ") + text;
+  }
+  return fmt::format("(SELECT range AS id FROM range({}))", arguments);
+}
+
+// event_log('pipeline'): the log of a pipeline of this warehouse.
+Result<std::string> Relations::event_log(const sql::TableUse& use) {
+  SL_ASSIGN(auto* warehouse, context_.needs_warehouse());
+  const auto name = use.arguments.size() == 1 ? sql::literal_text(*use.arguments[0]) : std::nullopt;
+  if (!name || !use.named_arguments.empty()) {
+    return at(invalid_argument("WRONG_NUM_ARGS",
+                               "event_log takes a pipeline's name, as in event_log('p')"),
+              use.place);
+  }
+  const auto path = warehouse->pipeline_directory(*name) + "/event_log";
+  SL_ASSIGN(auto table, warehouse->table(sql::TableName{{path}, true, {}}, context_.defaults));
+  SL_ASSIGN(const bool exists, table.exists());
+  if (!exists) {
+    return at(not_found("PIPELINE_NOT_FOUND", "no pipeline called {} has run in the warehouse {}",
+                        *name, warehouse->root()),
+              use.place);
+  }
+  return scan_at(table, use);
+}
+
+}  // namespace strandline::engine

@@ -1,0 +1,214 @@
+#include <strandline/strandline.h>
+
+#include <atomic>
+#include <filesystem>
+
+#include "base/error.h"
+#include "duck/delta_io.h"
+#include "duck/render.h"
+#include "engine/context.h"
+#include "engine/listing.h"
+#include "engine/relations.h"
+#include "engine/show.h"
+#include "engine/tables.h"
+#include "sql/parser.h"
+
+namespace strandline {
+namespace engine {
+namespace {
+
+template <typename... Cases>
+struct Overloaded : Cases... {
+  using Cases::operator()...;
+};
+
+Error pipeline_only(const char* what) {
+  return unsupported("PIPELINE_STATEMENT",
+                     "{} belongs in a pipeline: put it into a .sql file of the pipeline and use "
+                     "strandline run",
+                     what);
+}
+
+duck::RenderFormat render_format(OutputFormat format) {
+  switch (format) {
+    case OutputFormat::kTable:
+      return duck::RenderFormat::kTable;
+    case OutputFormat::kCsv:
+      return duck::RenderFormat::kCsv;
+    case OutputFormat::kJson:
+      return duck::RenderFormat::kJson;
+    case OutputFormat::kNdjson:
+      return duck::RenderFormat::kNdjson;
+    case OutputFormat::kMarkdown:
+      return duck::RenderFormat::kMarkdown;
+  }
+  return duck::RenderFormat::kTable;
+}
+
+class SqlSession : public Session {
+ public:
+  SqlSession(std::shared_ptr<duck::Database> database, std::unique_ptr<duck::Connection> connection,
+             std::shared_ptr<storage::Store> store, std::shared_ptr<catalog::Warehouse> warehouse,
+             std::string directory)
+      : database_(std::move(database)),
+        connection_(std::move(connection)),
+        warehouse_(std::move(warehouse)) {
+    context_.connection = connection_.get();
+    context_.store = std::move(store);
+    context_.warehouse = warehouse_.get();
+    context_.directory = std::move(directory);
+  }
+
+  Status run(const std::string& text, const std::string& file, OutputFormat format,
+             std::ostream& out) override {
+    cancelled_ = false;
+    const auto script =
+        sql::parse_script(text, file, [this](const std::string& key) -> std::optional<std::string> {
+          const auto found = context_.settings.find(key);
+          if (found == context_.settings.end()) return std::nullopt;
+          return found->second;
+        });
+    if (!script.errors.empty()) return script.errors.front();
+    for (const auto& statement : script.statements) {
+      if (cancelled_) return cancelled("CANCELED", "stopped before the statement ran");
+      auto done = run_statement(statement, format, out);
+      if (!done.ok()) {
+        auto error = std::move(done).error();
+        if (!error.place) error.place = statement.place;
+        return error;
+      }
+    }
+    return {};
+  }
+
+  void cancel() override {
+    cancelled_ = true;
+    connection_->interrupt();
+  }
+
+ private:
+  Status run_statement(const sql::Statement& statement, OutputFormat format, std::ostream& out) {
+    return std::visit(
+        Overloaded{
+            [&](const sql::CreateStreamingTable&) -> Status {
+              return pipeline_only("CREATE STREAMING TABLE");
+            },
+            [&](const sql::CreateMaterializedView&) -> Status {
+              return pipeline_only("CREATE MATERIALIZED VIEW");
+            },
+            [&](const sql::CreateAutoCdcFlow&) -> Status { return pipeline_only("AUTO CDC INTO"); },
+            [&](const sql::CreateInsertFlow&) -> Status { return pipeline_only("CREATE FLOW"); },
+            [&](const sql::SelectStatement& select) -> Status {
+              Relations relations(context_);
+              SL_ASSIGN(const auto query, relations.print(*select.query));
+              auto shown = show_rows(query, format, out);
+              if (!shown.ok()) return relations.explain(std::move(shown).error());
+              return {};
+            },
+            [&](const sql::Explain& explain) -> Status {
+              return run_explain(explain, format, out);
+            },
+            [&](const sql::Describe& describe) -> Status {
+              SL_ASSIGN(const auto query, engine::describe(context_, describe));
+              return show_rows(query, format, out);
+            },
+            [&](const sql::Show& show) -> Status {
+              SL_ASSIGN(const auto query, engine::show(context_, show));
+              return show_rows(query, format, out);
+            },
+            [&](const sql::SetOption& option) -> Status { return set_option(option, format, out); },
+            [&](const sql::CreateSchema& body) -> Status { return create_schema(context_, body); },
+            [&](const sql::CreateTable& body) -> Status { return create_table(context_, body); },
+            [&](const sql::CreateView& body) -> Status {
+              return create_view(context_, body, statement.text);
+            },
+            [&](const sql::Insert& body) -> Status { return insert(context_, body); },
+            [&](const sql::Update& body) -> Status { return update_rows(context_, body); },
+            [&](const sql::Delete& body) -> Status { return delete_rows(context_, body); },
+            [&](const sql::Drop& body) -> Status { return drop(context_, body); },
+            [&](const sql::Truncate& body) -> Status { return truncate(context_, body); },
+            [&](const sql::Use& body) -> Status { return use(context_, body); },
+            [&](const sql::NotYet& body) -> Status {
+              return unsupported("UNSUPPORTED_STATEMENT", "{} is not supported yet",
+                                 body.construct);
+            },
+        },
+        statement.body);
+  }
+
+  Status show_rows(const std::string& query, OutputFormat format, std::ostream& out) {
+    duck::RenderOptions options;
+    options.format = render_format(format);
+    auto rows =
+        duck::render(*connection_, query, options, [&out](std::string_view piece) -> Status {
+          out.write(piece.data(), static_cast<std::streamsize>(piece.size()));
+          if (!out)
+            return io_error("IO_ERROR",
+                            "the output cannot be written: is the disk full or the reader gone?");
+          return {};
+        });
+    if (!rows.ok()) return std::move(rows).error();
+    return {};
+  }
+
+  Status run_explain(const sql::Explain& explain, OutputFormat format, std::ostream& out) {
+    Relations relations(context_);
+    SL_ASSIGN(const auto query, relations.print(*explain.query));
+    SL_ASSIGN(const auto plan, connection_->query("EXPLAIN " + query));
+    Listing listing({{"plan", "VARCHAR"}});
+    for (const auto& row : plan.rows) listing.add({Listing::text(row.back())});
+    return show_rows(listing.query(), format, out);
+  }
+
+  // SET k = v is for ${k} in later texts; SET k and SET alone show what is set.
+  Status set_option(const sql::SetOption& option, OutputFormat format, std::ostream& out) {
+    if (option.value) {
+      if (same_name(option.key, "spark.sql.session.timeZone") && !same_name(*option.value, "UTC")) {
+        return unsupported("UNSUPPORTED_CONFIG", "the session time zone is UTC and cannot be {}",
+                           *option.value);
+      }
+      context_.settings[option.key] = *option.value;
+      return {};
+    }
+    Listing listing({{"key", "VARCHAR"}, {"value", "VARCHAR"}});
+    for (const auto& [key, value] : context_.settings) {
+      if (option.key.empty() || key == option.key)
+        listing.add({Listing::text(key), Listing::text(value)});
+    }
+    return show_rows(listing.query(), format, out);
+  }
+
+  std::shared_ptr<duck::Database> database_;
+  std::unique_ptr<duck::Connection> connection_;
+  std::shared_ptr<catalog::Warehouse> warehouse_;
+  Context context_;
+  std::atomic<bool> cancelled_{false};
+};
+
+}  // namespace
+}  // namespace engine
+
+const char* version() { return STRANDLINE_VERSION; }
+
+Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options) {
+  std::error_code failed;
+  const auto directory = std::filesystem::absolute(options.directory.empty()
+                                                       ? std::filesystem::path(".")
+                                                       : std::filesystem::path(options.directory),
+                                                   failed);
+  if (failed) return io_error("IO_ERROR", "the current directory is gone: {}", failed.message());
+  SL_ASSIGN(auto database,
+            duck::Database::open({options.engine.memory_limit_bytes, options.engine.threads, ""}));
+  SL_ASSIGN(auto connection, database->connect());
+  auto store = storage::make_local_store();
+  std::shared_ptr<catalog::Warehouse> warehouse;
+  if (!options.warehouse.empty()) {
+    SL_ASSIGN(warehouse, catalog::Warehouse::open(store, duck::make_parquet_port(database),
+                                                  options.warehouse));
+  }
+  return std::unique_ptr<Session>(std::make_unique<engine::SqlSession>(
+      std::move(database), std::move(connection), std::move(store), std::move(warehouse),
+      directory.lexically_normal().string()));
+}
+
+}  // namespace strandline
