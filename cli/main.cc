@@ -1,6 +1,339 @@
-#include <cstdio>
+// The strandline program: reads the arguments, hands them to a command.
+#include <fmt/format.h>
+#include <strandline/suggest.h>
 
-int main() {
-  std::puts("strandline " STRANDLINE_VERSION);
-  return 0;
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <set>
+
+#include "commands.h"
+#include "report.h"
+
+namespace strandline::cli {
+namespace {
+
+const std::map<std::string, OutputFormat> kFormats = {
+    {"table", OutputFormat::kTable},       {"csv", OutputFormat::kCsv},
+    {"json", OutputFormat::kJson},         {"ndjson", OutputFormat::kNdjson},
+    {"markdown", OutputFormat::kMarkdown},
+};
+
+constexpr const char* kMainExamples = R"(Examples:
+  strandline init my_pipeline
+  strandline run my_pipeline
+  strandline sql --warehouse my_pipeline/warehouse -c "SELECT * FROM customers"
+  strandline events my_pipeline
+
+Each command has its own --help.)";
+
+constexpr const char* kRunExamples = R"(Examples:
+  strandline run                                   the pipeline in this directory
+  strandline run my_pipeline --dry-run             check everything, touch nothing
+  strandline run my_pipeline --full-refresh users_current
+  strandline run my_pipeline/spark-pipeline.yml --warehouse lake --json
+
+Exit codes: 0 done, 1 the update failed or was stopped, 2 invalid pipeline or arguments.)";
+
+constexpr const char* kSqlExamples = R"(Examples:
+  strandline sql -c "SELECT * FROM users_current"
+  strandline sql --warehouse lake -f load.sql
+  strandline sql --format ndjson -c "SELECT * FROM delta.`/data/users` VERSION AS OF 3"
+  echo "SHOW TABLES" | strandline sql
+  strandline sql                                   statements from the terminal
+
+Without --warehouse it is that of the pipeline in this directory, else ./warehouse.
+Exit codes: 0 done, 1 a statement failed, 2 invalid arguments.)";
+
+constexpr const char* kInitExamples = R"(Examples:
+  strandline init my_pipeline
+  strandline init /srv/pipelines/customers)";
+
+constexpr const char* kEventsExamples = R"(Examples:
+  strandline events my_pipeline
+  strandline events my_pipeline --update latest --level ERROR
+  strandline events my_pipeline --type flow_progress --flow apply_cdc --format ndjson
+  strandline events --warehouse lake --pipeline my_pipeline --limit 0)";
+
+// "2GB", "1.5 GiB", "500MB", "800000000": bytes.
+std::optional<int64_t> parse_bytes(const std::string& text) {
+  size_t used = 0;
+  double number = 0;
+  try {
+    number = std::stod(text, &used);
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+  std::string unit;
+  for (const char c : text.substr(used)) {
+    if (c != ' ') unit += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  }
+  static const std::map<std::string, double> kUnits = {
+      {"", 1},         {"B", 1},        {"KB", 1e3},     {"MB", 1e6},     {"GB", 1e9},
+      {"TB", 1e12},    {"K", 1e3},      {"M", 1e6},      {"G", 1e9},      {"T", 1e12},
+      {"KIB", 0x1p10}, {"MIB", 0x1p20}, {"GIB", 0x1p30}, {"TIB", 0x1p40},
+  };
+  const auto found = kUnits.find(unit);
+  if (found == kUnits.end()) return std::nullopt;
+  const double bytes = number * found->second;
+  if (!(bytes >= 1) || bytes > 9e18) return std::nullopt;
+  return static_cast<int64_t>(bytes);
+}
+
+// "a, main.s.`odd,name`" -> names; commas inside backquotes do not split.
+std::vector<std::string> split_names(const std::string& text) {
+  std::vector<std::string> out;
+  std::string name;
+  bool quoted = false;
+  const auto flush = [&] {
+    const size_t first = name.find_first_not_of(' ');
+    if (first != std::string::npos) {
+      out.push_back(name.substr(first, name.find_last_not_of(' ') - first + 1));
+    }
+    name.clear();
+  };
+  for (const char c : text) {
+    if (c == '`') quoted = !quoted;
+    if (c == ',' && !quoted) {
+      flush();
+    } else {
+      name += c;
+    }
+  }
+  flush();
+  return out;
+}
+
+// Everything the arguments can say.
+struct Arguments {
+  RunOptions run;
+  bool json = false;
+  bool full_refresh_all = false;
+  std::string refresh, full_refresh, warehouse;
+  std::string memory_limit;
+  int threads = 0;
+  SqlArguments sql;
+  EventsArguments events;
+  std::string format = "table";
+  std::string command;
+  std::string init_directory;
+};
+
+void add_engine_options(CLI::App* app, Arguments& arguments) {
+  app->add_option(
+      "--memory-limit", arguments.memory_limit,
+      "Memory the process aims to stay under, such as 2GB (default: most of the machine's)");
+  app->add_option("--threads", arguments.threads, "Threads to use (default: all cores)")
+      ->check(CLI::Range(1, 1024));
+}
+
+void add_format(CLI::App* app, Arguments& arguments) {
+  std::set<std::string> names;
+  for (const auto& [name, format] : kFormats) names.insert(name);
+  app->add_option("--format", arguments.format, "table, csv, json, ndjson or markdown")
+      ->check(CLI::IsMember(names));
+}
+
+struct Program {
+  CLI::App app{"Strandline: AUTO CDC pipelines into Delta Lake tables, on one machine.",
+               "strandline"};
+  CLI::App* run = nullptr;
+  CLI::App* sql = nullptr;
+  CLI::App* init = nullptr;
+  CLI::App* events = nullptr;
+};
+
+void declare(Program& program, Arguments& arguments) {
+  CLI::App& app = program.app;
+  app.footer(kMainExamples);
+  app.set_version_flag("--version", std::string("strandline ") + version(), "Print the version");
+  app.allow_extras();
+  app.require_subcommand(0, 1);
+
+  program.run = app.add_subcommand("run", "Run one update of a pipeline");
+  program.run->add_option("pipeline", arguments.run.pipeline,
+                          "Pipeline directory or spec file (default: this directory)");
+  program.run->add_option(
+      "--warehouse", arguments.warehouse,
+      "Directory of the tables (default: the spec's storage, else warehouse/ beside it)");
+  auto* all = program.run->add_flag("--full-refresh-all", arguments.full_refresh_all,
+                                    "Rebuild every table from its sources");
+  auto* full = program.run->add_option("--full-refresh", arguments.full_refresh,
+                                       "Rebuild these tables (t1,t2), update the others");
+  auto* some =
+      program.run->add_option("--refresh", arguments.refresh, "Update only these tables (t1,t2)");
+  all->excludes(full)->excludes(some);
+  full->excludes(some);
+  program.run->add_flag("--allow-missing-sources", arguments.run.allow_missing_sources,
+                        "A full refresh goes on without source files or versions that are gone");
+  program.run->add_flag("--dry-run", arguments.run.dry_run,
+                        "Validate everything and print the graph; touch nothing");
+  program.run->add_flag("--json", arguments.json, "Print the outcome as one JSON object");
+  add_engine_options(program.run, arguments);
+  program.run->footer(kRunExamples);
+
+  program.sql = app.add_subcommand("sql", "Run SQL over a warehouse");
+  program.sql->add_option("--warehouse", arguments.sql.warehouse, "Directory of the tables");
+  auto* command = program.sql->add_option("-c,--command", arguments.command, "Statements to run");
+  auto* file = program.sql->add_option("-f,--file", arguments.sql.file,
+                                       "File of statements; - is standard input");
+  command->excludes(file);
+  add_format(program.sql, arguments);
+  add_engine_options(program.sql, arguments);
+  program.sql->footer(kSqlExamples);
+
+  program.init = app.add_subcommand("init", "Make a small working pipeline in a new directory");
+  program.init->add_option("name", arguments.init_directory, "The directory to make")->required();
+  program.init->footer(kInitExamples);
+
+  program.events = app.add_subcommand("events", "Show a pipeline's event log, oldest first");
+  program.events->add_option("directory", arguments.events.directory,
+                             "Pipeline directory or spec file (default: this directory)");
+  program.events->add_option("--warehouse", arguments.events.warehouse, "Directory of the tables");
+  program.events->add_option("--pipeline", arguments.events.pipeline,
+                             "Pipeline name (default: the directory's pipeline)");
+  program.events->add_option("--type", arguments.events.type,
+                             "Only events of this type, such as flow_progress");
+  program.events->add_option("--level", arguments.events.level,
+                             "Only INFO, WARN, ERROR or METRICS events");
+  program.events->add_option("--flow", arguments.events.flow, "Only events of this flow");
+  program.events->add_option("--update", arguments.events.update,
+                             "Only events of this update id, or latest");
+  program.events->add_option("--limit", arguments.events.limit, "The newest so many; 0 is all")
+      ->check(CLI::NonNegativeNumber);
+  add_format(program.events, arguments);
+  program.events->footer(kEventsExamples);
+
+  for (auto* sub : app.get_subcommands({})) sub->allow_extras();
+}
+
+// What is wrong with words no option took; suggests the option or command meant.
+std::string explain_extra(const CLI::App& app, const std::string& word) {
+  const bool is_option = word.size() > 1 && word[0] == '-';
+  std::vector<std::string> known;
+  if (is_option) {
+    for (const auto* option : app.get_options()) {
+      for (const auto& name : option->get_lnames()) known.push_back("--" + name);
+    }
+  } else if (app.get_parent() == nullptr) {
+    for (const auto* sub : app.get_subcommands({})) known.push_back(sub->get_name());
+  }
+  std::string out = fmt::format("{} {}",
+                                is_option                     ? "unknown option"
+                                : app.get_parent() == nullptr ? "unknown command"
+                                                              : "unexpected argument",
+                                word);
+  const auto option = word.substr(0, word.find('='));
+  if (const auto near = nearest_name(option, known))
+    out += fmt::format(": did you mean {}?", *near);
+  return out;
+}
+
+int usage_error(const CLI::App& app, const std::string& message, bool json) {
+  if (json) {
+    UpdateReport report;
+    report.status = UpdateStatus::kInvalid;
+    report.errors.push_back({ErrorKind::kInvalidArgument, "USAGE", message, {}});
+    fmt::print("{}\n", report_json(report));
+  } else {
+    print_error({ErrorKind::kInvalidArgument, "USAGE", message, {}});
+    const bool is_sub = app.get_parent() != nullptr;
+    fmt::print(stderr, "See strandline{} --help.\n", is_sub ? " " + app.get_name() : "");
+  }
+  return kUsage;
+}
+
+// The command line may be too wrong to parse and still ask for JSON.
+bool wants_json(int argc, char** argv) {
+  bool run = false;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "run") run = true;
+    if (run && word == "--json") return true;
+  }
+  return false;
+}
+
+int run_main(int argc, char** argv) {
+  Arguments arguments;
+  Program program;
+  declare(program, arguments);
+  const bool json = wants_json(argc, argv);
+
+  const auto chosen = [&program]() -> const CLI::App& {
+    const auto subs = program.app.get_subcommands();
+    return subs.empty() ? program.app : *subs.front();
+  };
+  try {
+    program.app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    return program.app.exit(success);  // --help, --version
+  } catch (const CLI::ParseError& error) {
+    return usage_error(chosen(), error.what(), json);
+  }
+  for (const auto* app : {&program.app, program.run, program.sql, program.init, program.events}) {
+    const auto extras = app->remaining();
+    if (!extras.empty()) return usage_error(*app, explain_extra(*app, extras.front()), json);
+  }
+  EngineOptions engine;
+  engine.threads = arguments.threads;
+  if (!arguments.memory_limit.empty()) {
+    const auto bytes = parse_bytes(arguments.memory_limit);
+    if (!bytes) {
+      return usage_error(chosen(),
+                         fmt::format("--memory-limit {}: write a size such as 2GB or 1500MiB",
+                                     arguments.memory_limit),
+                         json);
+    }
+    engine.memory_limit_bytes = *bytes;
+  }
+  const OutputFormat format = kFormats.at(arguments.format);
+
+  if (program.run->parsed()) {
+    RunOptions& run = arguments.run;
+    if (run.pipeline.empty()) run.pipeline = ".";
+    if (!arguments.warehouse.empty()) run.warehouse = arguments.warehouse;
+    run.engine = engine;
+    const auto name_tables = [&](const std::string& text, RefreshKind kind) {
+      run.refresh = kind;
+      run.tables = split_names(text);
+      return !run.tables.empty();
+    };
+    if (arguments.full_refresh_all) run.refresh = RefreshKind::kFullAll;
+    if (program.run->count("--full-refresh") > 0 &&
+        !name_tables(arguments.full_refresh, RefreshKind::kFullSelected)) {
+      return usage_error(*program.run, "--full-refresh names no table", json);
+    }
+    if (program.run->count("--refresh") > 0 &&
+        !name_tables(arguments.refresh, RefreshKind::kSelected)) {
+      return usage_error(*program.run, "--refresh names no table", json);
+    }
+    return run_command(run, arguments.json);
+  }
+  if (program.sql->parsed()) {
+    if (program.sql->count("--command") > 0) arguments.sql.command = arguments.command;
+    arguments.sql.format = format;
+    arguments.sql.engine = engine;
+    return sql_command(arguments.sql);
+  }
+  if (program.init->parsed()) return init_command(arguments.init_directory);
+  if (program.events->parsed()) {
+    arguments.events.format = format;
+    return events_command(arguments.events);
+  }
+  fmt::print(stderr, "{}", program.app.help());
+  return kUsage;
+}
+
+}  // namespace
+}  // namespace strandline::cli
+
+int main(int argc, char** argv) {
+  try {
+    return strandline::cli::run_main(argc, argv);
+  } catch (const std::exception& bug) {
+    fmt::print(stderr, "error: internal error: {}\n", bug.what());
+    return strandline::cli::kFailed;
+  }
 }

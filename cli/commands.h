@@ -1,0 +1,39 @@
+// What each command does, after its arguments are known to be well formed.
+#pragma once
+
+#include <strandline/strandline.h>
+
+#include <optional>
+#include <string>
+
+namespace strandline::cli {
+
+// Exit codes of every command.
+inline constexpr int kDone = 0;
+inline constexpr int kFailed = 1;
+inline constexpr int kUsage = 2;
+
+int run_command(const RunOptions& options, bool json);
+
+struct SqlArguments {
+  std::string warehouse;               // empty: the one of the current directory
+  std::optional<std::string> command;  // -c
+  std::string file;                    // -f; "-" is standard input
+  OutputFormat format = OutputFormat::kTable;
+  EngineOptions engine;
+};
+int sql_command(const SqlArguments& arguments);
+
+int init_command(const std::string& directory);
+
+struct EventsArguments {
+  std::string directory = ".";  // pipeline directory or spec file
+  std::string warehouse;
+  std::string pipeline;  // name; empty: the directory's
+  std::string type, level, flow, update;
+  int64_t limit = 100;  // newest events; 0 = all
+  OutputFormat format = OutputFormat::kTable;
+};
+int events_command(const EventsArguments& arguments);
+
+}  // namespace strandline::cli

@@ -1,0 +1,187 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <sstream>
+
+#include "commands.h"
+#include "report.h"
+#include "terminal.h"
+
+namespace strandline::cli {
+namespace {
+
+// For the signal handler; set while a session is open.
+Session* running_session = nullptr;
+
+void cancel_session() {
+  if (running_session != nullptr) running_session->cancel();
+}
+
+// The warehouse of the current directory: its pipeline's, else ./warehouse, else none.
+Result<std::string> default_warehouse() {
+  auto pipeline = locate_pipeline(".");
+  if (pipeline.ok()) return pipeline->warehouse;
+  if (pipeline.error().kind != ErrorKind::kNotFound) return std::move(pipeline).error();
+  if (std::filesystem::is_directory("warehouse")) return std::string("warehouse");
+  return std::string();
+}
+
+// Reads to the end of the first statement: a ';' outside of strings, names and comments.
+class StatementScanner {
+ public:
+  // True once the text so far ends a statement with nothing but blanks after it.
+  bool add(const std::string& line) {
+    for (size_t i = 0; i < line.size(); ++i) {
+      const char c = line[i];
+      const char next = i + 1 < line.size() ? line[i + 1] : '\0';
+      if (inside_ == '*') {
+        if (c == '*' && next == '/') inside_ = 0, ++i;
+      } else if (inside_ != 0) {
+        if (c == '\\' && inside_ != '`') {
+          ++i;
+        } else if (c == inside_) {
+          inside_ = 0;
+        }
+      } else if (c == '-' && next == '-') {
+        break;
+      } else if (c == '/' && next == '*') {
+        inside_ = '*', ++i;
+      } else if (c == '\'' || c == '"' || c == '`') {
+        inside_ = c, ended_ = false;
+      } else if (c == ';') {
+        ended_ = true;
+      } else if (c != ' ' && c != '\t' && c != '\r') {
+        ended_ = false;
+      }
+    }
+    return ended_ && inside_ == 0;
+  }
+
+ private:
+  char inside_ = 0;  // quote we are in, '*' for a block comment
+  bool ended_ = false;
+};
+
+bool only_blanks(const std::string& text) {
+  return text.find_first_not_of(" \t\r\n;") == std::string::npos;
+}
+
+int run_interactive(Session& session, OutputFormat format) {
+  fmt::print("Strandline {}. Statements end with ';', Ctrl-D leaves.\n", version());
+  while (true) {
+    std::string text;
+    StatementScanner scanner;
+    bool ended = false;
+    while (!ended) {
+      fmt::print("{}", text.empty() ? "strandline> " : "        ..> ");
+      std::fflush(stdout);
+      std::string line;
+      if (!std::getline(std::cin, line)) {
+        if (!cancel_flag()) {
+          fmt::print("\n");
+          return kDone;
+        }
+        // Ctrl-C at the prompt: drop what was typed and ask again.
+        reset_cancel_flag();
+        std::clearerr(stdin);
+        std::cin.clear();
+        fmt::print("\n");
+        text.clear();
+        scanner = {};
+        continue;
+      }
+      text += line + "\n";
+      ended = scanner.add(line) || only_blanks(text);
+    }
+    if (only_blanks(text)) continue;
+    reset_cancel_flag();
+    auto done = session.run(text, "", format, std::cout);
+    std::cout.flush();
+    if (!done.ok()) print_error(done.error(), text);
+    reset_cancel_flag();
+  }
+}
+
+Result<std::string> read_all(std::istream& in, const std::string& name) {
+  std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  if (in.bad()) return Error{ErrorKind::kIo, "IO_ERROR", "cannot read " + name, {}};
+  return text;
+}
+
+Result<std::string> read_file(const std::string& path) {
+  if (path == "-") return read_all(std::cin, "standard input");
+  if (std::filesystem::is_directory(path)) {
+    return Error{
+        ErrorKind::kInvalidArgument, "IO_ERROR", path + " is a directory: name a .sql file", {}};
+  }
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return Error{ErrorKind::kNotFound, "FILE_NOT_FOUND", "cannot open " + path, {}};
+  return read_all(in, path);
+}
+
+}  // namespace
+
+int sql_command(const SqlArguments& arguments) {
+  std::string text;
+  std::string file = arguments.file == "-" ? "" : arguments.file;
+  bool interactive = false;
+  if (arguments.command) {
+    text = *arguments.command;
+  } else if (!arguments.file.empty()) {
+    auto read = read_file(arguments.file);
+    if (!read.ok()) {
+      print_error(read.error());
+      return kUsage;
+    }
+    text = std::move(read).value();
+  } else if (isatty(STDIN_FILENO) == 1) {
+    interactive = true;
+  } else {
+    auto read = read_file("-");
+    if (!read.ok()) {
+      print_error(read.error());
+      return kFailed;
+    }
+    text = std::move(read).value();
+  }
+
+  SessionOptions options;
+  options.engine = arguments.engine;
+  options.warehouse = arguments.warehouse;
+  if (options.warehouse.empty()) {
+    auto found = default_warehouse();
+    if (!found.ok()) {
+      print_error(found.error());
+      return kUsage;
+    }
+    options.warehouse = std::move(found).value();
+  }
+  auto session = Session::open(options);
+  if (!session.ok()) {
+    print_error(session.error());
+    return kFailed;
+  }
+  running_session = session->get();
+  watch_signals(cancel_session);
+
+  int code = kDone;
+  if (interactive) {
+    code = run_interactive(**session, arguments.format);
+  } else {
+    auto done = (*session)->run(text, file, arguments.format, std::cout);
+    std::cout.flush();
+    if (!done.ok()) {
+      print_error(done.error(), text);
+      code = kFailed;
+    }
+  }
+  running_session = nullptr;
+  return code;
+}
+
+}  // namespace strandline::cli
