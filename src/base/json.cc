@@ -187,8 +187,9 @@ class JsonParser {
   bool take_hex(char32_t* code) {
     if (rest_.size() < 4) return false;
     uint32_t value = 0;
-    const auto [stop, error] = std::from_chars(rest_.data(), rest_.data() + 4, value, 16);
-    if (error != std::errc() || stop != rest_.data() + 4) return false;
+    const char* const start = rest_.data();  // NOLINT(bugprone-suspicious-stringview-data-usage)
+    const auto [stop, error] = std::from_chars(start, start + 4, value, 16);
+    if (error != std::errc() || stop != start + 4) return false;
     rest_.remove_prefix(4);
     *code = value;
     return true;

@@ -108,6 +108,8 @@ std::optional<int64_t> live_row_count(const Snapshot& snapshot) {
 
 namespace {
 
+constexpr const char* kGap = "DELTA_VERSIONS_NOT_CONTIGUOUS";
+
 std::optional<int64_t> integer_property(const Snapshot& snapshot, const std::string& key) {
   if (!snapshot.property(key)) return std::nullopt;
   return delta::integer_property(snapshot.metadata.configuration, key, 0);
@@ -270,7 +272,7 @@ class SnapshotReader {
         const Version next =
             commit == log.commits.end() ? last + 1 : std::min(commit->first, last + 1);
         return corrupt(
-            "DELTA_VERSIONS_NOT_CONTIGUOUS",
+            kGap,
             "table {} cannot be read at version {}: commit files of versions {} to {} are missing "
             "from its log and no checkpoint covers them; restore them",
             table_path_, last, version, next - 1);
@@ -401,8 +403,16 @@ Result<bool> Table::exists() const {
 }
 
 Result<std::shared_ptr<const Snapshot>> Table::snapshot(std::optional<Version> version) const {
-  SL_ASSIGN(const LogFiles log, list_log(store_.get(), path_));
-  return SnapshotReader(store_.get(), parquet_.get(), path_).read(log, version);
+  // A listing is not one moment: files come while it runs, so that a commit may be missing from it
+  // and its successor not; and another engine may clean up what it named. A second look decides.
+  constexpr int kLooks = 3;
+  for (int look = 1;; ++look) {
+    SL_ASSIGN(const LogFiles log, list_log(store_.get(), path_));
+    auto snapshot = SnapshotReader(store_.get(), parquet_.get(), path_).read(log, version);
+    const bool may_have_moved = !snapshot.ok() && (snapshot.error().code == kGap ||
+                                                   snapshot.error().code == "FILE_NOT_FOUND");
+    if (!may_have_moved || look == kLooks) return snapshot;
+  }
 }
 
 Result<Version> Table::latest_version() const {
@@ -411,15 +421,14 @@ Result<Version> Table::latest_version() const {
 }
 
 Result<Version> Table::version_at(int64_t timestamp_ms) const {
+  SL_ASSIGN(const std::shared_ptr<const Snapshot> latest, snapshot());
   SL_ASSIGN(const LogFiles log, list_log(store_.get(), path_));
-  SL_ASSIGN(const std::shared_ptr<const Snapshot> latest,
-            SnapshotReader(store_.get(), parquet_.get(), path_).read(log, std::nullopt));
   // The commits that lead to the latest version without a gap.
   std::vector<Version> versions;
-  for (Version version = log.latest(); log.commits.count(version) > 0; --version)
+  for (Version version = latest->version; log.commits.count(version) > 0; --version)
     versions.push_back(version);
   std::reverse(versions.begin(), versions.end());
-  if (versions.empty()) versions.push_back(log.latest());
+  if (versions.empty()) versions.push_back(latest->version);
 
   const std::optional<Version> first_own = first_in_commit_version(*latest);
   const std::map<Version, int64_t> file_times = file_timestamps(log);

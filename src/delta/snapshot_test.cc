@@ -135,6 +135,56 @@ TEST_F(SnapshotTest, GapsAreErrors) {
   EXPECT_EQ(table_.snapshot(-1).error().kind, ErrorKind::kNotFound);
 }
 
+// Leaves one name out of its first listing, as a directory that grows while it is read may.
+class HastyStore : public storage::Store {
+ public:
+  HastyStore(std::shared_ptr<storage::Store> inner, std::string hidden)
+      : inner_(std::move(inner)), hidden_(std::move(hidden)) {}
+  Result<std::vector<storage::FileInfo>> list(const std::string& directory) override {
+    auto files = inner_->list(directory);
+    if (files.ok() && !listed_)
+      std::erase_if(*files, [&](const auto& file) { return file.path == hidden_; });
+    listed_ = true;
+    return files;
+  }
+  Result<std::string> read(const std::string& path) override { return inner_->read(path); }
+  Result<std::string> read_range(const std::string& path, int64_t offset, int64_t length) override {
+    return inner_->read_range(path, offset, length);
+  }
+  Result<storage::FileInfo> stat(const std::string& path) override { return inner_->stat(path); }
+  Status put_if_absent(const std::string& path, const std::string& bytes) override {
+    return inner_->put_if_absent(path, bytes);
+  }
+  Status put(const std::string& path, const std::string& bytes) override {
+    return inner_->put(path, bytes);
+  }
+  Status rename(const std::string& from, const std::string& to) override {
+    return inner_->rename(from, to);
+  }
+  Status remove(const std::string& path) override { return inner_->remove(path); }
+  Status remove_tree(const std::string& path) override { return inner_->remove_tree(path); }
+  Status make_directories(const std::string& path) override {
+    return inner_->make_directories(path);
+  }
+  Status before_external_write(const std::string&) override { return {}; }
+  Status after_external_write(const std::string&) override { return {}; }
+
+ private:
+  std::shared_ptr<storage::Store> inner_;
+  std::string hidden_;
+  bool listed_ = false;
+};
+
+TEST_F(SnapshotTest, ListingThatMissedACommitIsRepeated) {
+  commit(0, {kProtocol, metadata_line()});
+  commit(1, {add("a")});
+  commit(2, {add("b")});
+  const auto hasty = std::make_shared<HastyStore>(store_, commit_path("/t", 1));
+  const auto snapshot = open_table(hasty).snapshot();
+  ASSERT_TRUE(snapshot.ok()) << snapshot.error().message;
+  EXPECT_EQ((*snapshot)->files.size(), 2u);
+}
+
 TEST_F(SnapshotTest, ProtocolAndMetadataAreRequired) {
   commit(0, {kProtocol, add("a")});
   EXPECT_EQ(table_.snapshot().error().code, "DELTA_STATE_RECOVER_ERROR");

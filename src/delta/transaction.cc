@@ -259,6 +259,12 @@ Status Transaction::Impl::check_actions() const {
   const auto illegal = [&](const std::string& what) {
     return internal_error(kIllegalActions, "commit to table {}: {}", table.path(), what);
   };
+  if (domains.count(kRowTrackingDomain) > 0)
+    return illegal("the row tracking domain is set by hand");
+  for (const size_t index : read_files) {
+    if (index >= read->files.size())
+      return illegal(fmt::format("file {} of the snapshot was read", index));
+  }
   std::map<std::string, std::string> removed;  // canonical path -> deletion vector
   std::optional<bool> data_change;
   const auto check_data_change = [&](bool flag) {

@@ -297,6 +297,13 @@ TEST_F(TransactionTest, IllegalActionSetsAreRefused) {
               HasSubstr("no row count"));
   EXPECT_THAT(refused([&](Transaction& t) { ASSERT_TRUE(t.delete_rows(file, rows({3})).ok()); }),
               HasSubstr("row 3 is to be deleted"));
+  EXPECT_THAT(refused([&](Transaction& t) { t.set_domain({"delta.rowTracking", "{}", false}); }),
+              HasSubstr("set by hand"));
+  EXPECT_THAT(refused([&](Transaction& t) {
+                t.add_file(data_file("b"));
+                t.set_read_files({7});
+              }),
+              HasSubstr("file 7 of the snapshot"));
   EXPECT_THAT(refused([&](Transaction& t) {
                 AddFile other = file;
                 other.deletion_vector = DeletionVectorDescriptor{'i', "AAAAA", {}, 4, 1};

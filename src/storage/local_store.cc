@@ -196,15 +196,13 @@ class LocalStore : public Store {
   Status put(const std::string& path, const std::string& bytes) override {
     std::string temporary;
     SL_TRY(write_temporary(path, bytes, &temporary));
-    return rename(temporary, path);
+    Status moved = rename(temporary, path);
+    if (!moved.ok()) unlink(temporary.c_str());
+    return moved;
   }
 
   Status rename(const std::string& from, const std::string& to) override {
-    if (::rename(from.c_str(), to.c_str()) != 0) {
-      const int error = errno;
-      unlink(from.c_str());
-      return os_error(error, "write", to);
-    }
+    if (::rename(from.c_str(), to.c_str()) != 0) return os_error(errno, "write", to);
     return sync_directory(parent_of(to));
   }
 
