@@ -1,12 +1,19 @@
 #include "cdc/program_builder.h"
 
 #include <algorithm>
-#include <set>
 
 #include "base/error.h"
 #include "sql/duckdb_printer.h"
 
 namespace strandline::cdc {
+
+namespace {
+
+constexpr const char* kSource = "__strandline_source";
+constexpr const char* kTarget = "__strandline_target";
+constexpr const char* kState = "__strandline_state";
+
+}  // namespace
 
 ProgramBuilder::ProgramBuilder(const Plan& plan, const BatchRelations& relations,
                                const ProgramOptions& options)
@@ -30,10 +37,10 @@ ProgramBuilder::ProgramBuilder(const Plan& plan, const BatchRelations& relations
 }
 
 std::string ProgramBuilder::table(const char* name) {
-  return quote_name(std::string("__strandline_cdc_") + name);
+  return std::string("__strandline_cdc_") + name;
 }
 
-std::string ProgramBuilder::column(size_t index) { return fmt::format("\"c{}\"", index); }
+std::string ProgramBuilder::column(size_t index) { return fmt::format("c{}", index); }
 
 std::string ProgramBuilder::keys(const std::string& alias) const {
   const std::string prefix = alias.empty() ? "" : alias + ".";
@@ -44,9 +51,9 @@ std::string ProgramBuilder::keys(const std::string& alias) const {
 
 std::string ProgramBuilder::keys_equal(const std::string& a, const std::string& b) const {
   std::vector<std::string> parts;
+  // Keys are never null, and = makes a hash join; inside nested keys it takes nulls as equal.
   for (const size_t i : keys_) {
-    // Keys are never null; plain = keeps the join a hash join. Inside nested keys nulls are equal.
-    parts.push_back(fmt::format("{}.{} = {}.{}", a, column(i), b, column(i)));
+    parts.push_back(fmt::format("{0}.{2} = {1}.{2}", a, b, column(i)));
   }
   return fmt::format("{}", fmt::join(parts, " AND "));
 }
@@ -60,19 +67,14 @@ std::string ProgramBuilder::keys_text(const std::string& alias) const {
   return fmt::format("concat_ws(', ', {})", fmt::join(parts, ", "));
 }
 
-std::string ProgramBuilder::key_names() const {
-  std::vector<std::string> names;
-  for (const Field& key : plan_.keys) names.push_back(key.name);
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
 std::string ProgramBuilder::greatest_first(const std::string& alias) const {
   std::vector<std::string> terms, spellings;
   for (const size_t i : values_) {
     const std::string value = alias + "." + column(i);
     terms.push_back(order_value(value, plan_.columns[i].type) + " DESC NULLS LAST");
-    if (has_look_alikes(plan_.columns[i].type))
+    if (has_look_alikes(plan_.columns[i].type)) {
       spellings.push_back(spelling(value) + " DESC NULLS LAST");
+    }
   }
   terms.insert(terms.end(), spellings.begin(), spellings.end());
   if (terms.empty()) terms.emplace_back("1");
@@ -115,7 +117,6 @@ std::string ProgramBuilder::values_identical(const std::string& a, const std::st
 }
 
 Result<std::string> ProgramBuilder::read_events() const {
-  const std::string source = "\"__strandline_source\"";
   sql::PrintOptions print;
   print.now_us = relations_.now_us;
 
@@ -123,17 +124,18 @@ Result<std::string> ProgramBuilder::read_events() const {
   for (size_t i = 0; i < plan_.columns.size(); ++i) {
     const PlanColumn& target = plan_.columns[i];
     if (!target.owned) continue;
-    std::string value = target.source ? cast_up(source + "." + quote_name(target.source->name),
-                                                target.source->type, target.type)
-                                      : typed_null(target.type);
+    std::string value =
+        target.source ? cast_up(fmt::format("{}.{}", kSource, quote_name(target.source->name)),
+                                target.source->type, target.type)
+                      : typed_null(target.type);
     if (target.is_key) value = normal_zero(value, target.type);
     text += fmt::format("{} AS {}, ", value, column(i));
   }
   SL_ASSIGN(const std::string sequence, sql::print_duckdb(*plan_.sequence_by, print));
-  text += fmt::format(
-      "{} AS \"seq\", ",
-      normal_zero(fmt::format("CAST({} AS {})", sequence, sequence_type()), plan_.sequence_type));
-  std::string kind = "CASE";
+  text +=
+      normal_zero(fmt::format("CAST({} AS {})", sequence, sequence_type()), plan_.sequence_type) +
+      " AS seq, ";
+  std::string kind;
   if (plan_.truncate_when != nullptr) {
     SL_ASSIGN(const std::string condition, sql::print_duckdb(*plan_.truncate_when, print));
     kind += fmt::format(" WHEN ({}) THEN 2", condition);
@@ -142,68 +144,62 @@ Result<std::string> ProgramBuilder::read_events() const {
     SL_ASSIGN(const std::string condition, sql::print_duckdb(*plan_.delete_when, print));
     kind += fmt::format(" WHEN ({}) THEN 0", condition);
   }
-  kind = kind == "CASE" ? "1" : kind + " ELSE 1 END";
-  text +=
-      fmt::format("CAST({} AS TINYINT) AS \"kind\" FROM {} AS {}", kind, relations_.source, source);
-  return text;
+  kind = kind.empty() ? "1" : fmt::format("CASE{} ELSE 1 END", kind);
+  return text +
+         fmt::format("CAST({} AS TINYINT) AS kind FROM {} AS {}", kind, relations_.source, kSource);
+}
+
+std::string ProgramBuilder::target_column(const std::string& name) const {
+  return fmt::format("{}.{}", kTarget, quote_name(name));
 }
 
 std::string ProgramBuilder::read_target(const std::vector<size_t>& columns,
                                         const std::string& more) const {
   std::string text = "SELECT ";
-  const bool exists = !relations_.target.empty();
   for (const size_t i : columns) {
     const PlanColumn& target = plan_.columns[i];
-    std::string value = exists && target.existing
-                            ? cast_up("\"__strandline_target\"." + quote_name(target.name),
-                                      *target.existing, target.type)
+    std::string value = has_target() && target.existing
+                            ? cast_up(target_column(target.name), *target.existing, target.type)
                             : typed_null(target.type);
     if (target.is_key) value = normal_zero(value, target.type);
     text += fmt::format("{} AS {}, ", value, column(i));
   }
   text += more;
-  if (!exists) {
+  if (!has_target()) {
     return text +
-           "CAST(NULL AS INTEGER) AS \"row_file\", CAST(NULL AS BIGINT) AS \"row_pos\", CAST(NULL "
-           "AS BIGINT) AS "
-           "\"row_id\" WHERE false";
+           "CAST(NULL AS INTEGER) AS row_file, CAST(NULL AS BIGINT) AS row_pos, "
+           "CAST(NULL AS BIGINT) AS row_id WHERE false";
   }
   return text + fmt::format(
-                    "\"__strandline_target\".\"__strandline_file\" AS \"row_file\", "
-                    "\"__strandline_target\".\"__strandline_row\" AS \"row_pos\", "
-                    "\"__strandline_target\".\"__strandline_row_id\" AS \"row_id\" "
-                    "FROM {} AS \"__strandline_target\"",
-                    relations_.target);
+                    "{0}.__strandline_file AS row_file, {0}.__strandline_row AS row_pos, "
+                    "{0}.__strandline_row_id AS row_id FROM {1} AS {0}",
+                    kTarget, relations_.target);
 }
 
 std::string ProgramBuilder::read_state(bool with_values) const {
   const bool exists = !relations_.state.empty();
-  const std::string state = "\"__strandline_state\"";
-  std::string text = "SELECT ";
   std::vector<size_t> columns = keys_;
   if (with_values) columns.insert(columns.end(), values_.begin(), values_.end());
+  std::string text = "SELECT ";
   for (const size_t i : columns) {
     const PlanColumn& target = plan_.columns[i];
-    text += fmt::format(
-        "{} AS {}, ",
-        exists && target.existing_state
-            ? cast_up(state + "." + quote_name(target.name), *target.existing_state, target.type)
-            : typed_null(target.type),
-        column(i));
+    const std::string value = exists && target.existing_state
+                                  ? cast_up(fmt::format("{}.{}", kState, quote_name(target.name)),
+                                            *target.existing_state, target.type)
+                                  : typed_null(target.type);
+    text += fmt::format("{} AS {}, ", value, column(i));
   }
   if (!exists) {
     return text + fmt::format(
-                      "{} AS \"seq\", CAST(NULL AS TINYINT) AS \"kind\", CAST(NULL AS INTEGER) AS "
-                      "\"row_file\", "
-                      "CAST(NULL AS BIGINT) AS \"row_pos\" WHERE false",
+                      "{} AS seq, CAST(NULL AS TINYINT) AS kind, CAST(NULL AS INTEGER) AS "
+                      "row_file, CAST(NULL AS BIGINT) AS row_pos WHERE false",
                       typed_null(plan_.sequence_type));
   }
-  return text +
-         fmt::format(
-             "CAST({0}.{1} AS {2}) AS \"seq\", {0}.{3} AS \"kind\", {0}.\"__strandline_file\" AS "
-             "\"row_file\", {0}.\"__strandline_row\" AS \"row_pos\" FROM {4} AS {0}",
-             state, quote_name(kStateSequence), sequence_type(), quote_name(kStateKind),
-             relations_.state);
+  return text + fmt::format(
+                    "CAST({0}.{1} AS {2}) AS seq, {0}.{3} AS kind, {0}.__strandline_file AS "
+                    "row_file, {0}.__strandline_row AS row_pos FROM {4} AS {0}",
+                    kState, quote_name(kStateSequence), sequence_type(), quote_name(kStateKind),
+                    relations_.state);
 }
 
 void ProgramBuilder::run(const char* stage, std::string sql, std::string only_if) {
@@ -212,19 +208,14 @@ void ProgramBuilder::run(const char* stage, std::string sql, std::string only_if
 }
 
 void ProgramBuilder::check(const char* stage, std::string sql, std::string code,
-                           std::string message) {
-  program_.steps.push_back(
-      Step{Step::Kind::kCheck, stage, std::move(sql), std::move(code), std::move(message), ""});
+                           std::string message, std::string only_if) {
+  program_.steps.push_back(Step{Step::Kind::kCheck, stage, std::move(sql), std::move(code),
+                                std::move(message), std::move(only_if)});
 }
 
-void ProgramBuilder::make_table(const char* stage, const char* name, const std::string& query,
-                                std::string only_if) {
-  run(stage, fmt::format("CREATE OR REPLACE TEMP TABLE {} AS {}", table(name), query),
-      std::move(only_if));
-  const std::string drop = fmt::format("DROP TABLE IF EXISTS {}", table(name));
-  if (std::find(program_.cleanup.begin(), program_.cleanup.end(), drop) == program_.cleanup.end()) {
-    program_.cleanup.push_back(drop);
-  }
+void ProgramBuilder::make_table(const char* stage, const char* name, const std::string& query) {
+  run(stage, fmt::format("CREATE OR REPLACE TEMP TABLE {} AS {}", table(name), query));
+  program_.cleanup.push_back(fmt::format("DROP TABLE IF EXISTS {}", table(name)));
 }
 
 void ProgramBuilder::fill_table(const char* stage, const char* name, const std::string& query,
@@ -234,31 +225,31 @@ void ProgramBuilder::fill_table(const char* stage, const char* name, const std::
 }
 
 void ProgramBuilder::validate_events(const std::string& events) {
-  const std::string who = fmt::format("flow {}: ", plan_.flow_name);
+  std::vector<std::string> names, nulls;
+  for (const size_t i : keys_) {
+    names.push_back(plan_.columns[i].name);
+    nulls.push_back(fmt::format("e.{} IS NULL", column(i)));
+  }
+  const std::string remedy =
+      "; nothing was written. Leave such rows out with WHERE in the source query, or declare "
+      "CONSTRAINT ... EXPECT (... IS NOT NULL) ON VIOLATION DROP ROW on " +
+      plan_.target;
   check("validate",
-        fmt::format("SELECT count(*), min({}) FROM {} AS \"e\" WHERE \"e\".\"seq\" IS NULL",
-                    keys_text("\"e\""), events),
+        fmt::format("SELECT count(*), min({}) FROM {} AS e WHERE e.seq IS NULL", keys_text("e"),
+                    events),
         "AUTOCDC_MICROBATCH_VALIDATION.NULL_SEQUENCE",
-        who +
-            "{count} events have no sequence (SEQUENCE BY is null), for example the one with "
-            "{example}; nothing was "
-            "written. Leave them out with WHERE in the source query, or declare CONSTRAINT ... "
-            "EXPECT (... IS NOT NULL) "
-            "ON VIOLATION DROP ROW on " +
-            plan_.target);
-  std::vector<std::string> nulls;
-  for (const size_t i : keys_) nulls.push_back(fmt::format("\"e\".{} IS NULL", column(i)));
+        "flow " + plan_.flow_name +
+            ": {count} events have no sequence, SEQUENCE BY is null, for example the one with "
+            "{example}" +
+            remedy);
   check("validate",
-        fmt::format("SELECT count(*), min({} || ', sequence = ' || coalesce(CAST(\"e\".\"seq\" AS "
-                    "VARCHAR), 'NULL')) FROM {} "
-                    "AS \"e\" WHERE \"e\".\"kind\" <> 2 AND ({})",
-                    keys_text("\"e\""), events, fmt::join(nulls, " OR ")),
+        fmt::format("SELECT count(*), min({} || ', sequence = ' || CAST(e.seq AS VARCHAR)) FROM {} "
+                    "AS e WHERE e.kind <> 2 AND ({})",
+                    keys_text("e"), events, fmt::join(nulls, " OR ")),
         "AUTOCDC_MICROBATCH_VALIDATION.NULL_KEY",
-        who + "{count} events have a null in the key (" + key_names() +
-            "), for example the one with {example}; nothing was written. Leave them out with WHERE "
-            "in the source query, "
-            "or declare CONSTRAINT ... EXPECT (... IS NOT NULL) ON VIOLATION DROP ROW on " +
-            plan_.target);
+        "flow " + plan_.flow_name + ": {count} events have a null in the key (" +
+            fmt::format("{}", fmt::join(names, ", ")) + "), for example the one with {example}" +
+            remedy);
 }
 
 void ProgramBuilder::check_not_null_columns() {
@@ -280,22 +271,17 @@ void ProgramBuilder::check_not_null_columns() {
 }
 
 std::string ProgramBuilder::target_row(const std::string& alias, const std::string& user_alias,
-                                       const std::string& start, const std::string& end) const {
+                                       const std::string& start, const std::string& stop) const {
   std::vector<std::string> parts;
   size_t i = 0;
   for (const Field& field : plan_.target_schema.fields) {
     std::string value;
-    if (plan_.scd_type != ScdType::kType1 && same_name(field.name, kStartAt)) {
+    if (!start.empty() && same_name(field.name, kStartAt)) {
       value = start;
-    } else if (plan_.scd_type != ScdType::kType1 && same_name(field.name, kEndAt)) {
-      value = end;
+    } else if (!start.empty() && same_name(field.name, kEndAt)) {
+      value = stop;
     } else {
-      const PlanColumn& target = plan_.columns[i];
-      if (target.owned) {
-        value = alias + "." + column(i);
-      } else {
-        value = target_has(i) ? user_alias + "." + column(i) : typed_null(target.type);
-      }
+      value = (plan_.columns[i].owned ? alias : user_alias) + "." + column(i);
       ++i;
     }
     parts.push_back(value + " AS " + quote_name(field.name));

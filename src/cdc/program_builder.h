@@ -2,7 +2,7 @@
 // Private to this folder.
 //
 // Inside a program columns are called c0, c1, ... by their place in Plan::columns, so that no name
-// a user chose can meet DuckDB's own (rowid, filename, ...).
+// a user chose can meet one of DuckDB's (rowid, filename, ...) or of the program.
 #pragma once
 
 #include <string>
@@ -23,20 +23,21 @@ class ProgramBuilder {
  protected:
   // --- names ---
   static std::string table(const char* name);             // a temporary table of this program
-  static std::string column(size_t index);                // "c0"
-  std::string keys(const std::string& alias = "") const;  // a."c0", a."c1"
+  static std::string column(size_t index);                // c0
+  std::string keys(const std::string& alias = "") const;  // a.c0, a.c1
   std::string keys_equal(const std::string& a, const std::string& b) const;
   std::string keys_text(const std::string& alias) const;  // "id = 5, region = x" for messages
-  std::string key_names() const;                          // id, region
 
   // --- sequences ---
-  std::string order(const std::string& sequence) const {
-    return order_value(sequence, plan_.sequence_type);
-  }
   std::string sequence_type() const { return duckdb_type(plan_.sequence_type); }
+  std::string order(const std::string& seq) const { return order_value(seq, plan_.sequence_type); }
+  std::string less(const std::string& a, const std::string& b) const {
+    return order(a) + " < " + order(b);
+  }
 
-  // --- values: columns some flow gives, keys left out, in the order of section 7 ---
+  // --- values: columns some flow gives, without the keys, in the order of section 7 ---
   const std::vector<size_t>& values() const { return values_; }
+  // Columns of the target that no flow ever gave.
   const std::vector<size_t>& user_columns() const { return user_columns_; }
   // ORDER BY terms, greatest first; look-alikes last.
   std::string greatest_first(const std::string& alias) const;
@@ -51,30 +52,30 @@ class ProgramBuilder {
   // Events: c<i> of every owned column (null where this flow does not select it), seq, kind (a
   // StateKind).
   Result<std::string> read_events() const;
-  // Target rows: the given columns as c<i>, then row_file, row_pos, row_id.
+  // Target rows: the given columns as c<i>, what `more` adds, then row_file, row_pos, row_id.
   std::string read_target(const std::vector<size_t>& columns, const std::string& more = "") const;
+  // A column of the target by its own name, for `more`.
+  std::string target_column(const std::string& name) const;
   // State rows: keys (and values if asked) as c<i>, seq, kind, row_file, row_pos.
   std::string read_state(bool with_values) const;
-  bool target_has(size_t index) const {
-    return !relations_.target.empty() && plan_.columns[index].existing.has_value();
-  }
+  bool has_target() const { return !relations_.target.empty(); }
 
   // --- steps ---
   void run(const char* stage, std::string sql, std::string only_if = "");
-  void check(const char* stage, std::string sql, std::string code, std::string message);
+  void check(const char* stage, std::string sql, std::string code, std::string message,
+             std::string only_if = "");
   // CREATE OR REPLACE TEMP TABLE name AS query, dropped at cleanup.
-  void make_table(const char* stage, const char* name, const std::string& query,
-                  std::string only_if = "");
+  void make_table(const char* stage, const char* name, const std::string& query);
   // The same, but empty where only_if says so.
   void fill_table(const char* stage, const char* name, const std::string& query,
                   const std::string& only_if);
-  // Null sequences and null keys of the events table.
+  // Null sequences and null keys of the events.
   void validate_events(const std::string& events);
   void check_not_null_columns();
-  // Columns of the target in its order under their own names; value(i) gives column i, start and
-  // end the interval columns.
+  // Columns of the target in its order under their own names: owned ones from `alias`, the user's
+  // from `user_alias`, the interval columns from `start` and `stop`.
   std::string target_row(const std::string& alias, const std::string& user_alias,
-                         const std::string& start, const std::string& end) const;
+                         const std::string& start = "", const std::string& stop = "") const;
 
   const Plan& plan_;
   const BatchRelations& relations_;

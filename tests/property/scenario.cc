@@ -1,0 +1,739 @@
+#include "property/scenario.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "sql/parser.h"
+#include "support/toy_lake.h"
+
+namespace strandline::property {
+
+using model::Event;
+using model::EventKind;
+using model::Row;
+using model::Value;
+
+namespace {
+
+// --- pools
+// -----------------------------------------------------------------------------------------
+
+Value null() { return Value{}; }
+Value list(std::vector<Value> parts) { return Value::nested(Value::Kind::kList, std::move(parts)); }
+Value record(std::vector<Value> parts) {
+  return Value::nested(Value::Kind::kStruct, std::move(parts));
+}
+Value map(std::vector<Value> parts) { return Value::nested(Value::Kind::kMap, std::move(parts)); }
+Value n(int64_t number) { return Value::integer(number); }
+Value d(double real) { return Value::floating(real); }
+Value s(std::string text) { return Value::string(std::move(text)); }
+
+DataType type_of(TypeId id) { return DataType::primitive(id); }
+DataType pair_type() {
+  return DataType::structure({Field{"a", type_of(TypeId::kInteger), true, {}},
+                              Field{"b", type_of(TypeId::kString), true, {}}});
+}
+
+const double kNan = std::numeric_limits<double>::quiet_NaN();
+const double kInf = std::numeric_limits<double>::infinity();
+
+std::vector<Pool> sortable_pools() {
+  const DataType nested =
+      DataType::structure({Field{"x", pair_type(), true, {}},
+                           Field{"y", DataType::array(type_of(TypeId::kDouble)), true, {}}});
+  return {
+      {type_of(TypeId::kLong), {n(1), n(2), n(3), n(4), n(5), n(6), n(7), n(8), n(9)}},
+      {type_of(TypeId::kLong),
+       {n(-5), n(0), n(2), n(1ll << 40), n(std::numeric_limits<int64_t>::max())}},
+      {type_of(TypeId::kInteger), {n(-1), n(0), n(1), n(2), n(3)}},
+      {type_of(TypeId::kDouble), {d(-kInf), d(-1.5), d(-0.0), d(0.0), d(2.5), d(kInf), d(kNan)}},
+      {type_of(TypeId::kFloat), {d(-1.5), d(-0.0), d(0.0), d(2.5), d(kNan)}},
+      {type_of(TypeId::kString),
+       {s(""), s(" "), s("A"), s("a"), s("aa"), s("é"), s("\xF0\x9F\x98\x80"), s("z")}},
+      {type_of(TypeId::kBinary),
+       {s(""), s(std::string("\x01", 1)), s("a"), s("\xff"), s("\xff\x01")}},
+      {type_of(TypeId::kTimestamp), {n(0), n(1), n(1700000000000000), n(1700000000000001), n(-1)}},
+      {type_of(TypeId::kTimestampNtz), {n(0), n(1), n(1700000000000000), n(1700000000000001)}},
+      {type_of(TypeId::kDate), {n(-1), n(0), n(19000), n(19001)}},
+      {type_of(TypeId::kBoolean), {n(0), n(1)}},
+      {DataType::decimal(12, 2), {n(-100), n(0), n(150), n(151), n(99999)}},
+      {pair_type(),
+       {record({n(1), s("a")}), record({n(1), null()}), record({null(), null()}),
+        record({null(), s("a")}), record({n(1), s("b")}), record({n(2), null()}),
+        record({n(2), s("")})}},
+      {DataType::array(type_of(TypeId::kInteger)),
+       {list({}), list({null()}), list({null(), n(1)}), list({n(1)}), list({n(1), null()}),
+        list({n(1), n(0)}), list({n(2)})}},
+      {nested,
+       {record({null(), null()}), record({record({n(1), null()}), list({d(kNan)})}),
+        record({record({n(1), null()}), list({d(0.0)})}),
+        record({record({n(1), null()}), list({d(-0.0)})}),
+        record({record({n(1), s("a")}), list({})}),
+        record({record({null(), null()}), list({null()})})}},
+  };
+}
+
+std::vector<Pool> value_pools() {
+  std::vector<Pool> pools = sortable_pools();
+  const DataType counts = DataType::map(type_of(TypeId::kString), type_of(TypeId::kInteger));
+  pools.push_back({counts,
+                   {map({}), map({s("a"), n(1), s("b"), n(2)}), map({s("b"), n(2), s("a"), n(1)}),
+                    map({s("a"), null()}), map({s("a"), n(1)})}});
+  pools.push_back({DataType::array(counts),
+                   {list({}), list({map({s("a"), n(1), s("b"), n(2)})}),
+                    list({map({s("b"), n(2), s("a"), n(1)})}), list({null()})}});
+  pools.push_back({type_of(TypeId::kInteger), {n(1), n(2)}});
+  pools.push_back({type_of(TypeId::kString), {s("x"), s("y"), s("it's \"odd\", {x}")}});
+  return pools;
+}
+
+// Keys and sequences: -0.0 is 0.0.
+Value normal(Value value) {
+  if (value.kind == Value::Kind::kDouble && value.real == 0) value.real = 0.0;
+  for (Value& part : value.parts) part = normal(part);
+  return value;
+}
+
+// --- rendering
+// -------------------------------------------------------------------------------------
+
+std::string double_text(double real) {
+  if (std::isnan(real)) return "nan";
+  if (std::isinf(real)) return real < 0 ? "-inf" : "inf";
+  if (real == 0) return std::signbit(real) ? "-0.0" : "0.0";
+  return fmt::format("{}", real);
+}
+
+}  // namespace
+
+std::string literal(const Value& value, const DataType& type) {
+  const std::string name = duck::engine_type(type);
+  if (value.kind == Value::Kind::kNull) return fmt::format("CAST(NULL AS {})", name);
+  switch (type.id) {
+    case TypeId::kString:
+      return duck::quote_literal(value.text);
+    case TypeId::kBinary: {
+      std::string text;
+      for (const char c : value.text)
+        text += fmt::format("\\x{:02X}", static_cast<unsigned char>(c));
+      return fmt::format("CAST('{}' AS BLOB)", text);
+    }
+    case TypeId::kFloat:
+    case TypeId::kDouble:
+      return fmt::format("CAST('{}' AS {})", double_text(value.real), name);
+    case TypeId::kDate:
+      return fmt::format("CAST(DATE '1970-01-01' + CAST({} AS INTEGER) AS DATE)", value.number);
+    case TypeId::kTimestamp:
+      return fmt::format("make_timestamptz({})", value.number);
+    case TypeId::kTimestampNtz:
+      return fmt::format("make_timestamp({})", value.number);
+    case TypeId::kBoolean:
+      return value.number != 0 ? "true" : "false";
+    case TypeId::kDecimal:
+      return fmt::format("CAST(CAST({} AS DECIMAL(30, 0)) / CAST({} AS DECIMAL(30, 0)) AS {})",
+                         value.number, static_cast<int64_t>(std::pow(10, type.scale)), name);
+    case TypeId::kStruct: {
+      std::string parts;
+      for (size_t i = 0; i < value.parts.size(); ++i) {
+        parts +=
+            fmt::format("{}{} := {}", i > 0 ? ", " : "", duck::quote_name((*type.fields)[i].name),
+                        literal(value.parts[i], (*type.fields)[i].type));
+      }
+      return fmt::format("CAST(struct_pack({}) AS {})", parts, name);
+    }
+    case TypeId::kArray: {
+      std::vector<std::string> parts;
+      for (const Value& part : value.parts) parts.push_back(literal(part, *type.element));
+      return fmt::format("CAST([{}] AS {})", fmt::join(parts, ", "), name);
+    }
+    case TypeId::kMap: {
+      std::vector<std::string> keys, values;
+      for (size_t i = 0; i + 1 < value.parts.size(); i += 2) {
+        keys.push_back(literal(value.parts[i], *type.key));
+        values.push_back(literal(value.parts[i + 1], *type.element));
+      }
+      return fmt::format("CAST(MAP([{}], [{}]) AS {})", fmt::join(keys, ", "),
+                         fmt::join(values, ", "), name);
+    }
+    default:
+      return fmt::format("CAST({} AS {})", value.number, name);
+  }
+}
+
+namespace {
+
+// The engine's spelling of values, asked once for each.
+class Speller {
+ public:
+  explicit Speller(duck::Connection& connection) : connection_(connection) {}
+
+  Result<std::string> spell(const Value& value, const DataType& type) {
+    const std::string text = literal(value, type);
+    const auto known = spelled_.find(text);
+    if (known != spelled_.end()) return known->second;
+    SL_ASSIGN(const duck::Rows rows, connection_.query("SELECT " + text));
+    return spelled_[text] = rows.rows.at(0).at(0).value_or("NULL");
+  }
+
+  Status spell_pool(Pool& pool) {
+    for (Value& value : pool.values) {
+      SL_ASSIGN(value.spelled, spell(value, pool.type));
+    }
+    return {};
+  }
+
+ private:
+  duck::Connection& connection_;
+  std::map<std::string, std::string> spelled_;
+};
+
+// Names that mean something to the engine, or look like what programs use inside.
+const std::vector<std::string>& odd_names() {
+  static const std::vector<std::string> names = {
+      "rowid", "row",  "file_index", "filename", "c0",     "c1",    "seq",  "kind", "we\"ird",
+      "a.b",   "Ünï",  "select",     "key",      "values", "entry", "hash", "src",  "old",
+      "new",   "up",   "count",      "start",    "end",    "Name",  "it's", "x y",  "op2",
+      "__x",   "rank", "rid",        "place",    "src_1",  "$1",    "{0}",  "known"};
+  return names;
+}
+
+size_t pick(std::mt19937_64& random, size_t below) {
+  return std::uniform_int_distribution<size_t>(0, below - 1)(random);
+}
+bool chance(std::mt19937_64& random, double probability) {
+  return std::bernoulli_distribution(probability)(random);
+}
+
+// Pool values at an index; -1 is null.
+Value at(const Pool& pool, int index) {
+  return index < 0 ? Value{} : pool.values[static_cast<size_t>(index)];
+}
+
+}  // namespace
+
+// --- making
+// ----------------------------------------------------------------------------------------
+
+Scenario make_scenario(std::mt19937_64& random, size_t key_count) {
+  const std::vector<Pool> sortable = sortable_pools();
+  const std::vector<Pool> any = value_pools();
+  std::vector<std::string> names = odd_names();
+  std::shuffle(names.begin(), names.end(), random);
+  const auto name = [&] {
+    std::string next = names.back();
+    names.pop_back();
+    return next;
+  };
+
+  Scenario scenario;
+  scenario.scd_type = chance(random, 0.5) ? cdc::ScdType::kType1 : cdc::ScdType::kType2;
+  scenario.keeps_sequence = chance(random, 0.3);
+  scenario.deletes = chance(random, 0.8);
+  scenario.truncates = scenario.scd_type == cdc::ScdType::kType1 && chance(random, 0.4);
+  scenario.lists_tracked = scenario.scd_type == cdc::ScdType::kType2 && chance(random, 0.5);
+  const int bits[] = {64, 64, 1, 0};
+  scenario.hash_bits = bits[pick(random, 4)];
+  scenario.sequence = Column{name(), sortable[pick(random, sortable.size())], true, 0};
+  // Plenty of integer sequences: long histories with few ties.
+  if (chance(random, 0.4)) scenario.sequence.pool = sortable[0];
+
+  // The first key tells the histories apart; a second one has a type of its own.
+  Pool ids{type_of(TypeId::kLong), {}};
+  const bool text_ids = chance(random, 0.3);
+  if (text_ids) ids.type = type_of(TypeId::kString);
+  const bool second_key = chance(random, 0.4);
+  const size_t id_count = second_key ? std::max<size_t>(1, key_count / 3) : key_count;
+  for (size_t i = 0; i < id_count; ++i) {
+    ids.values.push_back(text_ids ? s(fmt::format("id{}", i)) : n(static_cast<int64_t>(i) - 3));
+  }
+  scenario.keys.push_back(Column{name(), ids, false, 0});
+  if (second_key)
+    scenario.keys.push_back(Column{name(), sortable[pick(random, sortable.size())], false, 0});
+
+  const size_t batch_count = 1 + pick(random, 5);
+  const size_t value_count = 1 + pick(random, 4);
+  for (size_t i = 0; i < value_count; ++i) {
+    Column column{name(), any[pick(random, any.size())], true, 0};
+    if (chance(random, 0.4)) column.pool = any[any.size() - 1 - pick(random, 2)];
+    if (scenario.lists_tracked) column.tracked = chance(random, 0.5);
+    if (i > 0 && chance(random, 0.15)) column.from_batch = pick(random, batch_count);
+    scenario.values.push_back(std::move(column));
+  }
+
+  std::vector<RawEvent> events;
+  for (size_t id = 0; id < id_count; ++id) {
+    const size_t lives = second_key ? 1 + pick(random, 4) : 1;
+    for (size_t life = 0; life < lives; ++life) {
+      RawEvent event;
+      event.key = {static_cast<int>(id)};
+      if (second_key)
+        event.key.push_back(static_cast<int>(pick(random, scenario.keys[1].pool.values.size())));
+      const size_t count = 1 + pick(random, 9);
+      for (size_t i = 0; i < count; ++i) {
+        event.kind =
+            scenario.deletes && chance(random, 0.25) ? EventKind::kDelete : EventKind::kUpsert;
+        event.sequence = static_cast<int>(pick(random, scenario.sequence.pool.values.size()));
+        event.values.clear();
+        for (const Column& column : scenario.values) {
+          event.values.push_back(chance(random, 0.15)
+                                     ? -1
+                                     : static_cast<int>(pick(random, column.pool.values.size())));
+        }
+        event.junk = static_cast<int>(pick(random, 3));
+        events.push_back(event);
+      }
+    }
+  }
+  if (scenario.truncates) {
+    const size_t count = pick(random, 4);
+    for (size_t i = 0; i < count; ++i) {
+      RawEvent event;
+      event.kind = EventKind::kTruncate;
+      event.key = {chance(random, 0.7) ? -1 : 0};
+      if (second_key) event.key.push_back(chance(random, 0.7) ? -1 : 0);
+      event.sequence = static_cast<int>(pick(random, scenario.sequence.pool.values.size()));
+      for (size_t c = 0; c < scenario.values.size(); ++c) event.values.push_back(-1);
+      events.push_back(event);
+    }
+  }
+  std::shuffle(events.begin(), events.end(), random);
+  scenario.batches.resize(batch_count);
+  for (RawEvent& event : events) {
+    const size_t batch = pick(random, batch_count);
+    scenario.batches[batch].push_back(event);
+    // Delivered again, at once or later.
+    if (chance(random, 0.15))
+      scenario.batches[batch + pick(random, batch_count - batch)].push_back(event);
+  }
+  return scenario;
+}
+
+Scenario shuffled(const Scenario& scenario, std::mt19937_64& random) {
+  Scenario other = scenario;
+  std::vector<RawEvent> events;
+  for (const auto& batch : scenario.batches)
+    events.insert(events.end(), batch.begin(), batch.end());
+  std::shuffle(events.begin(), events.end(), random);
+  other.batches.assign(1 + pick(random, 7), {});
+  for (RawEvent& event : events)
+    other.batches[pick(random, other.batches.size())].push_back(std::move(event));
+  return other;
+}
+
+// --- running
+// ---------------------------------------------------------------------------------------
+
+namespace {
+
+class Runner {
+ public:
+  Runner(duck::Connection& connection, const Scenario& scenario)
+      : connection_(connection), scenario_(scenario), speller_(connection), lake_(connection) {}
+
+  std::optional<std::string> run() {
+    for (Column& column : scenario_.keys) {
+      if (auto problem = spell(column)) return problem;
+    }
+    if (auto problem = spell(scenario_.sequence)) return problem;
+    for (Column& column : scenario_.values) {
+      if (auto problem = spell(column)) return problem;
+    }
+    order_values();
+
+    for (size_t batch = 0; batch < scenario_.batches.size(); ++batch) {
+      if (auto problem = run_batch(batch, scenario_.batches[batch])) {
+        return fmt::format("batch {}: {}", batch, *problem);
+      }
+    }
+    // Everything again, and nothing new.
+    std::vector<RawEvent> all;
+    std::set<size_t> late_columns;
+    for (const auto& batch : scenario_.batches) all.insert(all.end(), batch.begin(), batch.end());
+    const bool evolves = std::any_of(scenario_.values.begin(), scenario_.values.end(),
+                                     [](const Column& column) { return column.from_batch > 0; });
+    if (evolves) return std::nullopt;  // an old event read again would give columns it did not have
+    const Result<test::BatchOutcome> again = deliver(scenario_.batches.size(), all);
+    if (!again.ok()) return "redelivery: " + again.error().code + ": " + again.error().message;
+    if (!again->changed_nothing() || again->metrics.num_upserted_rows != 0 ||
+        again->metrics.num_deleted_rows != 0) {
+      return fmt::format(
+          "redelivery of everything wrote {} and removed {} target rows, wrote {} and removed {} "
+          "state rows; "
+          "metrics {} and {}",
+          again->target_new, again->target_dead, again->state_new, again->state_dead,
+          again->metrics.num_upserted_rows, again->metrics.num_deleted_rows);
+    }
+    return std::nullopt;
+  }
+
+ private:
+  struct KnownRow {
+    std::string text;
+    std::string row_id;
+  };
+  using Table = std::map<std::string, KnownRow>;  // by primary key
+
+  std::optional<std::string> spell(Column& column) {
+    const Status done = speller_.spell_pool(column.pool);
+    if (!done.ok()) return "spelling " + column.name + ": " + done.error().message;
+    return std::nullopt;
+  }
+
+  // The model takes values in the order of their lower-cased names; the kept sequence is one of
+  // them.
+  void order_values() {
+    for (size_t i = 0; i < scenario_.values.size(); ++i)
+      value_order_.push_back(static_cast<int>(i));
+    if (scenario_.keeps_sequence) value_order_.push_back(-1);
+    std::sort(value_order_.begin(), value_order_.end(), [&](int a, int b) {
+      return fold_name(value_column(a).name) < fold_name(value_column(b).name);
+    });
+    for (const int i : value_order_) tracked_.push_back(value_column(i).tracked);
+  }
+  const Column& value_column(int index) const {
+    return index < 0 ? scenario_.sequence : scenario_.values[static_cast<size_t>(index)];
+  }
+
+  Event to_model(const RawEvent& raw, size_t batch) const {
+    Event event;
+    event.kind = raw.kind;
+    for (size_t i = 0; i < raw.key.size(); ++i)
+      event.key.push_back(normal(at(scenario_.keys[i].pool, raw.key[i])));
+    event.sequence = normal(at(scenario_.sequence.pool, raw.sequence));
+    for (const int i : value_order_) {
+      const Column& column = value_column(i);
+      const int index = i < 0 ? raw.sequence : raw.values[static_cast<size_t>(i)];
+      event.values.push_back(column.from_batch <= batch ? at(column.pool, index) : Value{});
+    }
+    return event;
+  }
+
+  // The events as a relation: indexes in a VALUES list, looked up in lists of the pools.
+  std::string source(size_t batch, const std::vector<RawEvent>& events) const {
+    std::string select = "(SELECT ";
+    size_t column_number = 0;
+    const auto look_up = [&](const Column& column) {
+      std::vector<std::string> values;
+      for (const Value& value : column.pool.values)
+        values.push_back(literal(value, column.pool.type));
+      select += fmt::format("list_extract(CAST([{}] AS {}[]), CAST(i{} AS INTEGER)) AS {}, ",
+                            fmt::join(values, ", "), duck::engine_type(column.pool.type),
+                            column_number++, duck::quote_name(column.name));
+    };
+    for (const Column& column : scenario_.keys) look_up(column);
+    look_up(scenario_.sequence);
+    for (const Column& column : scenario_.values) {
+      if (column.from_batch <= batch) {
+        look_up(column);
+      } else {
+        ++column_number;
+      }
+    }
+    std::string header;
+    for (size_t i = 0; i < column_number; ++i) header += fmt::format("i{}, ", i);
+    const size_t width = column_number + 2;
+    select += "op_code AS \"op\", junk_code AS \"junk\" FROM (VALUES ";
+    for (const RawEvent& event : events) {
+      select += "(";
+      // list_extract counts from 1; an index beyond the list is null.
+      const auto index = [&](int i) { select += fmt::format("{}, ", i < 0 ? 1000 : i + 1); };
+      for (const int i : event.key) index(i);
+      index(event.sequence);
+      for (const int i : event.values) index(i);
+      const char* op = event.kind == EventKind::kDelete     ? "'D'"
+                       : event.kind == EventKind::kTruncate ? "'T'"
+                       : event.junk == 0                    ? "NULL"
+                                                            : "'U'";
+      select += fmt::format("{}, {}), ", op, event.junk);
+    }
+    select += "(";
+    for (size_t i = 0; i + 1 < width; ++i) select += "NULL, ";
+    select += fmt::format("-1)) AS v({}op_code, junk_code) WHERE junk_code >= 0)", header);
+    return select;
+  }
+
+  Result<test::BatchOutcome> deliver(size_t batch, const std::vector<RawEvent>& events) {
+    cdc::SourceFacts facts;
+    std::vector<sql::Name> keys, except{sql::Name{"op", {}}, sql::Name{"junk", {}}}, tracked;
+    const auto field = [&](const Column& column) {
+      facts.schema.fields.push_back(Field{column.name, column.pool.type, true, {}});
+    };
+    for (const Column& column : scenario_.keys) {
+      field(column);
+      keys.push_back(sql::Name{column.name, {}});
+    }
+    field(scenario_.sequence);
+    if (!scenario_.keeps_sequence) except.push_back(sql::Name{scenario_.sequence.name, {}});
+    if (scenario_.keeps_sequence) tracked.push_back(sql::Name{scenario_.sequence.name, {}});
+    for (const Column& column : scenario_.values) {
+      if (column.from_batch > batch) continue;
+      field(column);
+      if (column.tracked) tracked.push_back(sql::Name{column.name, {}});
+    }
+    facts.schema.fields.push_back(Field{"op", type_of(TypeId::kString), true, {}});
+    facts.schema.fields.push_back(Field{"junk", type_of(TypeId::kInteger), true, {}});
+    facts.sequence_type = scenario_.sequence.pool.type;
+
+    cdc::Declaration declaration;
+    declaration.flow_name = "f";
+    declaration.target = "t";
+    sql::AutoCdcClauses& clauses = declaration.clauses;
+    clauses.keys = keys;
+    clauses.has_keys = true;
+    SL_ASSIGN(clauses.sequence_by,
+              sql::parse_expression("`" + scenario_.sequence.name + "`", "test"));
+    if (scenario_.deletes) {
+      SL_ASSIGN(clauses.delete_when, sql::parse_expression("op = 'D'", "test"));
+    }
+    if (scenario_.truncates) {
+      SL_ASSIGN(clauses.truncate_when, sql::parse_expression("op = 'T'", "test"));
+    }
+    clauses.columns = sql::ColumnList{true, except, {}};
+    clauses.stored_as = scenario_.scd_type == cdc::ScdType::kType1 ? sql::StoredAs::kScdType1
+                                                                   : sql::StoredAs::kScdType2;
+    if (scenario_.lists_tracked) clauses.track_history = sql::ColumnList{false, tracked, {}};
+
+    cdc::ProgramOptions options;
+    options.hash_bits = scenario_.hash_bits;
+    return lake_.run_batch(declaration, facts, source(batch, events), options);
+  }
+
+  std::optional<std::string> run_batch(size_t batch, const std::vector<RawEvent>& raw) {
+    std::vector<Event> events;
+    for (const RawEvent& event : raw) events.push_back(to_model(event, batch));
+    Table before;
+    if (auto problem = read_table(before)) return problem;
+    const int64_t late = model::late(consumed_, events);
+    const bool first = consumed_.empty();
+    consumed_.insert(consumed_.end(), events.begin(), events.end());
+
+    const Result<test::BatchOutcome> outcome = deliver(batch, raw);
+    if (!outcome.ok()) return outcome.error().code + ": " + outcome.error().message;
+    Table after;
+    if (auto problem = read_table(after)) return problem;
+    if (auto problem = compare_with_model(after)) return problem;
+    return check_promises(before, after, *outcome, static_cast<int64_t>(raw.size()), late,
+                          first ? std::optional(model::conflicts(events)) : std::nullopt);
+  }
+
+  std::string primary_key(const std::map<std::string, std::string>& row) const {
+    std::string text;
+    for (const Column& column : scenario_.keys) text += row.at(column.name) + " | ";
+    if (scenario_.scd_type == cdc::ScdType::kType2) {
+      const std::string& start = row.at(cdc::kStartAt);
+      text += start == "<null>" ? row.at(cdc::kEndAt) : start;
+    }
+    return text;
+  }
+
+  std::string row_text(const std::map<std::string, std::string>& row) const {
+    std::string text;
+    const auto add = [&](const std::string& name) {
+      const auto found = row.find(name);
+      text += fmt::format("{}={} ", name, found == row.end() ? "<null>" : found->second);
+    };
+    for (const Column& column : scenario_.keys) add(column.name);
+    for (const int i : value_order_) add(value_column(i).name);
+    if (scenario_.scd_type == cdc::ScdType::kType2) {
+      add(cdc::kStartAt);
+      add(cdc::kEndAt);
+    }
+    return text;
+  }
+
+  std::optional<std::string> read_table(Table& table) {
+    const Result<duck::Rows> rows = lake_.target_rows();
+    if (!rows.ok()) return rows.error().message;
+    for (const std::vector<duck::Cell>& cells : rows->rows) {
+      std::map<std::string, std::string> row;
+      for (size_t i = 0; i < cells.size(); ++i)
+        row[rows->columns[i].name] = cells[i].value_or("<null>");
+      const std::string key = primary_key(row);
+      if (!table.emplace(key, KnownRow{row_text(row), row.at("__toy_row_id")}).second)
+        return "two rows with the key " + key;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<std::string> compare_with_model(const Table& table) {
+    const bool is_scd1 = scenario_.scd_type == cdc::ScdType::kType1;
+    const std::vector<Row> rows =
+        is_scd1 ? model::scd1(consumed_) : model::scd2(consumed_, tracked_);
+    Table expected;
+    for (const Row& row : rows) {
+      std::map<std::string, std::string> cells;
+      const auto put = [&](const std::string& name, const Value& value,
+                           const DataType& type) -> bool {
+        if (value.kind == Value::Kind::kNull) {
+          cells[name] = "<null>";
+          return true;
+        }
+        const Result<std::string> spelled = speller_.spell(value, type);
+        cells[name] = spelled.ok() ? *spelled : spelled.error().message;
+        return spelled.ok();
+      };
+      for (size_t i = 0; i < row.key.size(); ++i)
+        put(scenario_.keys[i].name, row.key[i], scenario_.keys[i].pool.type);
+      for (size_t i = 0; i < value_order_.size(); ++i) {
+        const Column& column = value_column(value_order_[i]);
+        put(column.name, row.values[i], column.pool.type);
+      }
+      put(cdc::kStartAt, row.start, scenario_.sequence.pool.type);
+      put(cdc::kEndAt, row.end, scenario_.sequence.pool.type);
+      expected.emplace(primary_key(cells), KnownRow{row_text(cells), ""});
+    }
+    std::string problem;
+    int shown = 0;
+    for (const auto& [key, row] : expected) {
+      const auto found = table.find(key);
+      if (found != table.end() && found->second.text == row.text) continue;
+      if (++shown <= 5) {
+        problem += fmt::format("\n  expected {}\n       got {}", row.text,
+                               found == table.end() ? "nothing" : found->second.text);
+      }
+    }
+    for (const auto& [key, row] : table) {
+      if (expected.count(key) == 0 && ++shown <= 8) problem += "\n  unexpected " + row.text;
+    }
+    if (problem.empty()) return std::nullopt;
+    const Result<duck::Rows> state = lake_.state_rows();
+    return fmt::format("{} rows differ from the model:{}", shown, problem);
+  }
+
+  // Metrics, row ids, and that only changed rows are written.
+  std::optional<std::string> check_promises(const Table& before, const Table& after,
+                                            const test::BatchOutcome& outcome, int64_t input,
+                                            int64_t late, std::optional<int64_t> conflicts) {
+    int64_t upserted = 0, deleted = 0, replaced = 0;
+    std::set<std::string> old_ids;
+    for (const auto& [key, row] : before) {
+      old_ids.insert(row.row_id);
+      deleted += after.count(key) == 0 ? 1 : 0;
+    }
+    for (const auto& [key, row] : after) {
+      const auto found = before.find(key);
+      if (found == before.end()) {
+        ++upserted;
+        if (old_ids.count(row.row_id) > 0) return "a new row has an old row's id: " + row.text;
+      } else if (found->second.text != row.text) {
+        ++upserted;
+        ++replaced;
+      }
+      if (found != before.end() && found->second.row_id != row.row_id)
+        return "a row lost its id: " + row.text;
+    }
+    const auto differs = [](const char* what, int64_t expected, int64_t got) {
+      return fmt::format("{}: expected {}, got {}", what, expected, got);
+    };
+    if (outcome.target_new != upserted)
+      return differs("rows written", upserted, outcome.target_new);
+    if (outcome.target_dead != replaced + deleted)
+      return differs("rows removed", replaced + deleted, outcome.target_dead);
+    const duck::BatchMetrics& metrics = outcome.metrics;
+    if (metrics.num_upserted_rows != upserted)
+      return differs("num_upserted_rows", upserted, metrics.num_upserted_rows);
+    if (metrics.num_deleted_rows != deleted)
+      return differs("num_deleted_rows", deleted, metrics.num_deleted_rows);
+    if (metrics.num_input_rows != input)
+      return differs("num_input_rows", input, metrics.num_input_rows);
+    if (metrics.num_late_rows != late) return differs("num_late_rows", late, metrics.num_late_rows);
+    if (conflicts && metrics.num_sequence_conflicts != *conflicts) {
+      return differs("num_sequence_conflicts", *conflicts, metrics.num_sequence_conflicts);
+    }
+    if ((metrics.num_sequence_conflicts > 0) != !metrics.conflict_example.empty())
+      return "the conflict example is missing";
+    return std::nullopt;
+  }
+
+  duck::Connection& connection_;
+  Scenario scenario_;
+  Speller speller_;
+  test::ToyLake lake_;
+  std::vector<int> value_order_;
+  std::vector<bool> tracked_;
+  std::vector<Event> consumed_;
+};
+
+}  // namespace
+
+std::optional<std::string> run_scenario(duck::Connection& connection, const Scenario& scenario) {
+  return Runner(connection, scenario).run();
+}
+
+Scenario shrink(duck::Connection& connection, Scenario scenario) {
+  const auto total = [](const Scenario& some) {
+    size_t count = 0;
+    for (const auto& batch : some.batches) count += batch.size();
+    return count;
+  };
+  const auto without = [](const Scenario& some, size_t from, size_t count) {
+    Scenario fewer = some;
+    size_t number = 0;
+    for (auto& batch : fewer.batches) {
+      std::vector<RawEvent> left;
+      for (RawEvent& event : batch) {
+        if (number < from || number >= from + count) left.push_back(std::move(event));
+        ++number;
+      }
+      batch = std::move(left);
+    }
+    return fewer;
+  };
+  for (size_t chunk = std::max<size_t>(1, total(scenario) / 2); chunk >= 1; chunk /= 2) {
+    for (size_t from = 0; from < total(scenario);) {
+      Scenario fewer = without(scenario, from, chunk);
+      if (run_scenario(connection, fewer)) {
+        scenario = std::move(fewer);
+      } else {
+        from += chunk;
+      }
+    }
+    if (chunk == 1) break;
+  }
+  for (size_t batch = scenario.batches.size(); batch-- > 0;) {
+    if (!scenario.batches[batch].empty() || scenario.batches.size() == 1) continue;
+    Scenario fewer = scenario;
+    fewer.batches.erase(fewer.batches.begin() + static_cast<std::ptrdiff_t>(batch));
+    if (run_scenario(connection, fewer)) scenario = std::move(fewer);
+  }
+  return scenario;
+}
+
+std::string Scenario::describe() const {
+  std::string text = fmt::format("{}, hash bits {}{}{}{}\n", cdc::to_string(scd_type), hash_bits,
+                                 keeps_sequence ? ", keeps the sequence" : "",
+                                 deletes ? ", deletes" : "", truncates ? ", truncates" : "");
+  for (const Column& column : keys)
+    text += fmt::format("  key {} {}\n", column.name, to_sql(column.pool.type));
+  text += fmt::format("  sequence {} {}\n", sequence.name, to_sql(sequence.pool.type));
+  for (const Column& column : values) {
+    text +=
+        fmt::format("  value {} {}{}{}\n", column.name, to_sql(column.pool.type),
+                    column.tracked ? ", tracked" : "",
+                    column.from_batch > 0 ? fmt::format(", from batch {}", column.from_batch) : "");
+  }
+  for (size_t batch = 0; batch < batches.size(); ++batch) {
+    text += fmt::format("  batch {}\n", batch);
+    for (const RawEvent& event : batches[batch]) {
+      text += event.kind == EventKind::kDelete     ? "    delete  "
+              : event.kind == EventKind::kTruncate ? "    truncate"
+                                                   : "    upsert  ";
+      for (size_t i = 0; i < event.key.size(); ++i)
+        text += " " + literal(at(keys[i].pool, event.key[i]), keys[i].pool.type);
+      text += " @ " + literal(at(sequence.pool, event.sequence), sequence.pool.type) + " :";
+      for (size_t i = 0; i < event.values.size() && event.kind == EventKind::kUpsert; ++i) {
+        text += fmt::format(" {} = {}", values[i].name,
+                            literal(at(values[i].pool, event.values[i]), values[i].pool.type));
+      }
+      text += "\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace strandline::property

@@ -1,0 +1,67 @@
+// Random AUTO CDC flows with random events, run through the program and held against the model.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/data_type.h"
+#include "cdc/plan.h"
+#include "duck/connection.h"
+#include "property/model.h"
+
+namespace strandline::property {
+
+// A type and the few values that events take from it; small, so that they meet.
+struct Pool {
+  DataType type;
+  std::vector<model::Value> values;
+};
+
+struct Column {
+  std::string name;
+  Pool pool;
+  bool tracked = true;
+  size_t from_batch = 0;  // the source has it from this batch on
+};
+
+// One event as indexes into the pools; -1 is null.
+struct RawEvent {
+  model::EventKind kind = model::EventKind::kUpsert;
+  std::vector<int> key;
+  int sequence = 0;
+  std::vector<int> values;
+  int junk = 0;  // a column that is not selected
+};
+
+struct Scenario {
+  cdc::ScdType scd_type = cdc::ScdType::kType1;
+  std::vector<Column> keys;
+  Column sequence;
+  bool keeps_sequence = false;  // the sequence column lands in the target
+  bool deletes = true;
+  bool truncates = false;
+  bool lists_tracked = false;  // TRACK HISTORY ON, else the default
+  int hash_bits = 64;
+  std::vector<Column> values;
+  std::vector<std::vector<RawEvent>> batches;
+
+  std::string describe() const;
+};
+
+Scenario make_scenario(std::mt19937_64& random, size_t key_count);
+// The same events in another order, cut into other batches.
+Scenario shuffled(const Scenario& scenario, std::mt19937_64& random);
+
+// What is wrong, or nothing.
+std::optional<std::string> run_scenario(duck::Connection& connection, const Scenario& scenario);
+
+// Fewer events that still fail.
+Scenario shrink(duck::Connection& connection, Scenario scenario);
+
+// SQL of a value; DuckDB's spelling of it is put into every Value::spelled of a pool.
+std::string literal(const model::Value& value, const DataType& type);
+
+}  // namespace strandline::property
