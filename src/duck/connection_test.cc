@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -203,12 +204,17 @@ TEST_F(ConnectionTest, PublicNamesPassThrough) {
 }
 
 TEST_F(ConnectionTest, InterruptCancelsFromAnotherThread) {
+  std::atomic<bool> stopped = false;
   std::thread stopper([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    connection_->interrupt();
+    // An interrupt before the query runs is lost, so it is repeated.
+    while (!stopped) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      connection_->interrupt();
+    }
   });
   const Error error =
       error_of("SELECT max(sin(a.i + b.i)) FROM range(1000000) a(i), range(1000000) b(i)");
+  stopped = true;
   stopper.join();
   EXPECT_EQ(error.kind, ErrorKind::kCancelled);
   EXPECT_EQ(cell("SELECT 1"), "1");
