@@ -551,11 +551,11 @@ std::string DuckdbPrinter::special(const Expr& node, const Call& call) {
   if (name == "struct") return structure(call);
   if (name == "named_struct") return named_structure(node, call);
   if (name == "concat") {
-    ExprPtr joined = call.args[0];
-    if (call.args.size() == 1) return as_string(joined);
-    for (size_t i = 1; i < call.args.size(); ++i)
-      joined = sql::binary(BinaryOp::kConcat, joined, call.args[i]);
-    return expr(joined);
+    if (call.args.size() == 1) return as_string(call.args[0]);
+    std::string result;
+    for (const ExprPtr& arg : call.args)
+      result += (result.empty() ? "(" : " || ") + concat_part(*arg);
+    return result + ")";
   }
   if (name == "concat_ws") {
     std::string args = as_string(call.args[0]);

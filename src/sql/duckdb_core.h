@@ -50,7 +50,17 @@ class DuckdbPrinter {
   std::string literal(const Literal& literal);
   std::string column(const ColumnRef& column);
   std::string star(const Star& star);
+  std::string field(const FieldAccess& field);
+  std::string unary(const Unary& unary);
+  std::string is(const Is& is);
+  std::string between(const Between& between);
+  std::string in(const In& in);
   std::string binary(const Expr& node, const Binary& binary);
+  std::string infix(const Binary& binary);
+  std::string remainder(const Binary& binary);
+  std::string chain(const Binary& binary);
+  std::string concat_part(const Expr& operand);
+  std::string add_interval(const Binary& binary);
   std::string divide(const Expr& node, const ExprPtr& left, const ExprPtr& right);
   // The divisor, with an error where it is zero.
   std::string nonzero(const ExprPtr& divisor, const std::string& text);
@@ -59,7 +69,7 @@ class DuckdbPrinter {
   std::string like(const Like& like);
   std::string case_when(const Case& choice);
   std::string cast(const Expr& node, const ExprPtr& value, const DataType& type, bool try_cast);
-  std::string cast_to_string(const ExprPtr& value, bool try_cast);
+  std::string cast_to_string(const Expr& value, bool try_cast);
   std::string cast_to_integer(const ExprPtr& value, const DataType& type, bool try_cast);
   std::string lambda(const Lambda& lambda, bool zero_based_index);
   std::string interval(const IntervalLiteral& interval);

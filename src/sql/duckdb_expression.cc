@@ -319,53 +319,20 @@ std::string DuckdbPrinter::expr(const Expr& node) {
   return text;
 }
 
+// Only passes on, so that its frame stays small: it stands in every level of a deep tree.
 std::string DuckdbPrinter::print(const Expr& node) {
   if (const auto* constant = node.as<Literal>()) return literal(*constant);
   if (const auto* reference = node.as<ColumnRef>()) return column(*reference);
   if (const auto* all = node.as<Star>()) return star(*all);
-  if (const auto* field = node.as<FieldAccess>()) {
-    return fmt::format("struct_extract({}, {})", expr(field->value),
-                       duckdb_string(field->name.text));
-  }
+  if (const auto* field = node.as<FieldAccess>()) return this->field(*field);
   if (const auto* access = node.as<IndexAccess>()) return index(*access);
   if (const auto* json = node.as<JsonAccess>()) return json_value(expr(json->value), json->path);
-  if (const auto* unary = node.as<Unary>()) {
-    switch (unary->op) {
-      case UnaryOp::kNot:
-        return fmt::format("(NOT {})", expr(unary->operand));
-      case UnaryOp::kMinus:
-        return fmt::format("(- {})", expr(unary->operand));
-      case UnaryOp::kPlus:
-        return fmt::format("(+ {})", expr(unary->operand));
-      case UnaryOp::kBitNot:
-        return fmt::format("(~ {})", expr(unary->operand));
-    }
-  }
+  if (const auto* operation = node.as<Unary>()) return unary(*operation);
   if (const auto* operation = node.as<Binary>()) return binary(node, *operation);
-  if (const auto* is = node.as<Is>()) {
-    const std::string value = expr(is->value);
-    const char* negation = is->negated ? "NOT " : "";
-    switch (is->what) {
-      case IsWhat::kNull:
-      case IsWhat::kUnknown:
-        return fmt::format("({} IS {}NULL)", value, negation);
-      case IsWhat::kTrue:
-        return fmt::format("({} IS {}TRUE)", value, negation);
-      case IsWhat::kFalse:
-        return fmt::format("({} IS {}FALSE)", value, negation);
-      case IsWhat::kDistinctFrom:
-        return fmt::format("({} IS {}DISTINCT FROM {})", value, negation, expr(is->other));
-    }
-  }
-  if (const auto* between = node.as<Between>()) {
-    return fmt::format("({} {}BETWEEN {} AND {})", expr(between->value),
-                       between->negated ? "NOT " : "", expr(between->low), expr(between->high));
-  }
+  if (const auto* test = node.as<Is>()) return is(*test);
+  if (const auto* range = node.as<Between>()) return between(*range);
   if (const auto* pattern = node.as<Like>()) return like(*pattern);
-  if (const auto* in = node.as<In>()) {
-    return fmt::format("({} {}IN ({}))", expr(in->value), in->negated ? "NOT " : "",
-                       in->query ? query(*in->query) : list(in->list));
-  }
+  if (const auto* test = node.as<In>()) return in(*test);
   if (const auto* exists = node.as<Exists>()) return "EXISTS (" + query(*exists->query) + ")";
   if (const auto* subquery = node.as<ScalarSubquery>()) return "(" + query(*subquery->query) + ")";
   if (const auto* choice = node.as<Case>()) return case_when(*choice);
@@ -373,13 +340,41 @@ std::string DuckdbPrinter::print(const Expr& node) {
     return cast(node, conversion->value, conversion->type, conversion->try_cast);
   }
   if (const auto* function = node.as<Call>()) return call(node, *function);
-  if (node.as<Lambda>() != nullptr) {
-    fail_unsupported(node.place, "a lambda in this place",
-                     "lambdas are arguments of transform, filter and their kin");
-    return "";
-  }
   if (const auto* duration = node.as<IntervalLiteral>()) return interval(*duration);
+  fail_unsupported(node.place, "a lambda in this place",
+                   "lambdas are arguments of transform, filter and their kin");
   return "";
+}
+
+std::string DuckdbPrinter::field(const FieldAccess& field) {
+  return fmt::format("struct_extract({}, {})", expr(field.value), duckdb_string(field.name.text));
+}
+
+std::string DuckdbPrinter::unary(const Unary& unary) {
+  const char* sign = unary.op == UnaryOp::kNot     ? "NOT"
+                     : unary.op == UnaryOp::kMinus ? "-"
+                     : unary.op == UnaryOp::kPlus  ? "+"
+                                                   : "~";
+  return fmt::format("({} {})", sign, expr(unary.operand));
+}
+
+std::string DuckdbPrinter::is(const Is& is) {
+  const char* what = is.what == IsWhat::kTrue           ? "TRUE"
+                     : is.what == IsWhat::kFalse        ? "FALSE"
+                     : is.what == IsWhat::kDistinctFrom ? "DISTINCT FROM "
+                                                        : "NULL";
+  return fmt::format("({} IS {}{}{})", expr(is.value), is.negated ? "NOT " : "", what,
+                     is.other ? expr(is.other) : "");
+}
+
+std::string DuckdbPrinter::between(const Between& between) {
+  return fmt::format("({} {}BETWEEN {} AND {})", expr(between.value), between.negated ? "NOT " : "",
+                     expr(between.low), expr(between.high));
+}
+
+std::string DuckdbPrinter::in(const In& in) {
+  return fmt::format("({} {}IN ({}))", expr(in.value), in.negated ? "NOT " : "",
+                     in.query ? query(*in.query) : list(in.list));
 }
 
 std::string DuckdbPrinter::nonzero(const ExprPtr& divisor, const std::string& text) {
@@ -435,81 +430,95 @@ std::string DuckdbPrinter::binary(const Expr& node, const Binary& binary) {
     case BinaryOp::kDivide:
       return divide(node, binary.left, binary.right);
     case BinaryOp::kIntegerDivide:
-      return fmt::format("CAST({} // {} AS BIGINT)", expr(binary.left),
-                         nonzero(binary.right, expr(binary.right)));
     case BinaryOp::kModulo:
-      return fmt::format("({} % {})", expr(binary.left), nonzero(binary.right, expr(binary.right)));
-    case BinaryOp::kBitXor:
-      return fmt::format("xor({}, {})", expr(binary.left), expr(binary.right));
+      return remainder(binary);
     case BinaryOp::kShiftRightUnsigned:
       fail_unsupported(node.place, ">>>", "use >> on values that are not negative");
       return "";
-    case BinaryOp::kConcat: {
-      // Arrays and binary stay as they are; a time would print its zone.
-      const auto part = [&](const ExprPtr& operand) {
-        const TypeId type = known_type(*operand);
-        const std::string text = expr(operand);
-        if (type == TypeId::kTimestamp || is_floating(type)) return as_string(operand);
-        if (type != TypeId::kVoid || operand->as<Literal>() != nullptr) return text;
-        return fmt::format(
-            "CASE WHEN typeof({0}) IN ('TIMESTAMP WITH TIME ZONE', 'DOUBLE', 'FLOAT') THEN "
-            "error('[UNSUPPORTED_CONSTRUCT] || of a ' || typeof({0}) || ': cast it to STRING') "
-            "ELSE {0} END",
-            text);
-      };
-      return fmt::format("({} || {})", part(binary.left), part(binary.right));
-    }
+    case BinaryOp::kConcat:
+    case BinaryOp::kAnd:
+    case BinaryOp::kOr:
+      return chain(binary);
     case BinaryOp::kAdd:
-    case BinaryOp::kSubtract: {
-      const char* sign = operator_text(binary.op);
-      const bool right_interval = binary.right->as<IntervalLiteral>() != nullptr;
-      const bool left_interval = binary.left->as<IntervalLiteral>() != nullptr;
-      if (left_interval == right_interval) break;
-      // DATE + INTERVAL is a DATE in Spark, a TIMESTAMP in DuckDB.
-      const ExprPtr& time = right_interval ? binary.left : binary.right;
-      const TypeId type = known_type(*time);
-      std::string text = expr(time);
-      if (type == TypeId::kVoid) {
-        text = fmt::format(
-            "CASE WHEN typeof({0}) = 'DATE' THEN error('[UNSUPPORTED_CONSTRUCT] a DATE column plus "
-            "an "
-            "INTERVAL: write CAST(column AS DATE) or use date_add, add_months') ELSE {0} END",
-            text);
-      } else if (type == TypeId::kString) {
-        text = as_time(time);
+    case BinaryOp::kSubtract:
+      if ((binary.left->as<IntervalLiteral>() != nullptr) !=
+          (binary.right->as<IntervalLiteral>() != nullptr)) {
+        return add_interval(binary);
       }
-      const std::string span = expr(right_interval ? binary.right : binary.left);
-      const std::string sum = fmt::format("({} {} {})", text, sign, span);
-      const IntervalLiteral& interval =
-          *(right_interval ? binary.right : binary.left)->as<IntervalLiteral>();
-      bool days = true;
-      for (const auto& [value, unit] : interval.parts) {
-        days = days && (unit == "YEAR" || unit == "QUARTER" || unit == "MONTH" || unit == "WEEK" ||
-                        unit == "DAY");
-      }
-      if (type == TypeId::kDate)
-        return fmt::format("CAST({} AS {})", sum, days ? "DATE" : "TIMESTAMPTZ");
-      return sum;
-    }
+      break;
     default:
       break;
   }
-  // Chains of one operator are printed without recursion on their left side.
-  if (binary.op == BinaryOp::kAnd || binary.op == BinaryOp::kOr) {
-    std::vector<const Expr*> terms = {binary.right.get()};
-    const Expr* left = binary.left.get();
-    while (const auto* next = left->as<Binary>()) {
-      if (next->op != binary.op) break;
-      terms.push_back(next->right.get());
-      left = next->left.get();
-    }
-    std::string result = "(" + expr(*left);
-    for (auto term = terms.rbegin(); term != terms.rend(); ++term) {
-      result += fmt::format(" {} {}", operator_text(binary.op), expr(**term));
-    }
-    return result + ")";
+  return infix(binary);
+}
+
+std::string DuckdbPrinter::infix(const Binary& binary) {
+  if (binary.op == BinaryOp::kBitXor) {
+    return fmt::format("xor({}, {})", expr(binary.left), expr(binary.right));
   }
   return fmt::format("({} {} {})", expr(binary.left), operator_text(binary.op), expr(binary.right));
+}
+
+std::string DuckdbPrinter::remainder(const Binary& binary) {
+  const std::string left = expr(binary.left);
+  const std::string divisor = nonzero(binary.right, expr(binary.right));
+  return binary.op == BinaryOp::kModulo ? fmt::format("({} % {})", left, divisor)
+                                        : fmt::format("CAST({} // {} AS BIGINT)", left, divisor);
+}
+
+// a AND b AND c, without recursion on the left side.
+std::string DuckdbPrinter::chain(const Binary& binary) {
+  std::vector<const Expr*> terms = {binary.right.get()};
+  const Expr* left = binary.left.get();
+  while (const auto* next = left->as<Binary>()) {
+    if (next->op != binary.op) break;
+    terms.push_back(next->right.get());
+    left = next->left.get();
+  }
+  terms.push_back(left);
+  std::string result;
+  for (auto term = terms.rbegin(); term != terms.rend(); ++term) {
+    result += result.empty() ? "(" : fmt::format(" {} ", operator_text(binary.op));
+    result += binary.op == BinaryOp::kConcat ? concat_part(**term) : expr(**term);
+  }
+  return result + ")";
+}
+
+// Arrays and binary are concatenated as they are; a time would print its zone, a floating-point
+// number DuckDB's digits.
+std::string DuckdbPrinter::concat_part(const Expr& operand) {
+  const TypeId type = known_type(operand);
+  if (type == TypeId::kTimestamp || is_floating(type)) return cast_to_string(operand, false);
+  const std::string text = expr(operand);
+  if (type != TypeId::kVoid || operand.as<Literal>() != nullptr) return text;
+  return fmt::format(
+      "CASE WHEN typeof({0}) IN ('TIMESTAMP WITH TIME ZONE', 'DOUBLE', 'FLOAT') THEN "
+      "error('[UNSUPPORTED_CONSTRUCT] || of a ' || typeof({0}) || ': cast it to STRING') ELSE {0} "
+      "END",
+      text);
+}
+
+// DATE + INTERVAL is a DATE in Spark, a TIMESTAMP in DuckDB.
+std::string DuckdbPrinter::add_interval(const Binary& binary) {
+  const bool right_interval = binary.right->as<IntervalLiteral>() != nullptr;
+  const ExprPtr& time = right_interval ? binary.left : binary.right;
+  const ExprPtr& span = right_interval ? binary.right : binary.left;
+  const TypeId type = known_type(*time);
+  std::string text = type == TypeId::kString ? as_time(time) : expr(time);
+  if (type == TypeId::kVoid) {
+    text = fmt::format(
+        "CASE WHEN typeof({0}) = 'DATE' THEN error('[UNSUPPORTED_CONSTRUCT] a DATE column plus an "
+        "INTERVAL: write CAST(column AS DATE) or use date_add, add_months') ELSE {0} END",
+        text);
+  }
+  const std::string sum = fmt::format("({} {} {})", text, operator_text(binary.op), expr(span));
+  if (type != TypeId::kDate) return sum;
+  bool days = true;
+  for (const auto& [value, unit] : span->as<IntervalLiteral>()->parts) {
+    days = days && (unit == "YEAR" || unit == "QUARTER" || unit == "MONTH" || unit == "WEEK" ||
+                    unit == "DAY");
+  }
+  return fmt::format("CAST({} AS {})", sum, days ? "DATE" : "TIMESTAMPTZ");
 }
 
 std::string DuckdbPrinter::index(const IndexAccess& access) {
@@ -565,10 +574,10 @@ std::string DuckdbPrinter::case_when(const Case& choice) {
 
 // --- casts -------------------------------------------------------------------------------------
 
-std::string DuckdbPrinter::cast_to_string(const ExprPtr& value, bool try_cast) {
+std::string DuckdbPrinter::cast_to_string(const Expr& value, bool try_cast) {
   const std::string text = expr(value);
   const char* word = try_cast ? "TRY_CAST" : "CAST";
-  switch (known_type(*value)) {
+  switch (known_type(value)) {
     case TypeId::kString:
       return text;
     case TypeId::kByte:
@@ -585,7 +594,7 @@ std::string DuckdbPrinter::cast_to_string(const ExprPtr& value, bool try_cast) {
     case TypeId::kBinary:
       return fmt::format("decode({})", text);
     case TypeId::kVoid:
-      if (value->as<Literal>() != nullptr) return "CAST(NULL AS VARCHAR)";
+      if (value.as<Literal>() != nullptr) return "CAST(NULL AS VARCHAR)";
       break;
     default:
       break;
@@ -673,7 +682,7 @@ std::string DuckdbPrinter::cast(const Expr& node, const ExprPtr& value, const Da
   const char* word = try_cast ? "TRY_CAST" : "CAST";
   switch (type.id) {
     case TypeId::kString:
-      return cast_to_string(value, try_cast);
+      return cast_to_string(*value, try_cast);
     case TypeId::kByte:
     case TypeId::kShort:
     case TypeId::kInteger:
@@ -716,7 +725,7 @@ std::string DuckdbPrinter::as_string(const ExprPtr& value) {
   const TypeId known = known_type(*value);
   // A column that is no string is left to DuckDB, which refuses it by type.
   if (known == TypeId::kVoid || known == TypeId::kString) return expr(value);
-  return cast_to_string(value, false);
+  return cast_to_string(*value, false);
 }
 
 std::string DuckdbPrinter::as_time(const ExprPtr& value) {

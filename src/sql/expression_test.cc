@@ -157,9 +157,12 @@ TEST(Expression, LimitsInsteadOfFullStacks) {
   for (int i = 0; i < 5000; ++i) chain += " + a";
   EXPECT_THAT(normalised(chain), HasSubstr("too long"));
   std::string fits = "a = 0";
-  for (int i = 1; i < 1500; ++i) fits += " OR a = " + std::to_string(i);
+  for (int i = 1; i < 900; ++i) fits += " OR a = " + std::to_string(i);
   EXPECT_EQ(normalised(fits), fits);
-  EXPECT_THAT(duckdb(fits), HasSubstr("(\"a\" = 1499))"));
+  EXPECT_THAT(duckdb(fits), HasSubstr("(\"a\" = 899))"));
+  std::string joined = "a";
+  for (int i = 0; i < 900; ++i) joined += " || b";
+  EXPECT_THAT(duckdb(joined), HasSubstr("(CASE WHEN"));
   std::string nested = "a";
   for (int i = 0; i < 60; ++i) nested = "b[" + nested + "]";
   EXPECT_THAT(duckdb(nested), HasSubstr("an expression as nested as this"));

@@ -76,7 +76,7 @@ class Parser {
     }
     return expr;
   }
-  static constexpr int kMaxHeight = 2000;
+  static constexpr int kMaxHeight = 1000;
   static constexpr int kMaxNesting = 150;
   // Joins, set operations and pipes of one statement.
   void count_step();

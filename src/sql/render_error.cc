@@ -31,9 +31,8 @@ std::string render_error(const Error& error, std::string_view source_text) {
   if (!error.place || error.place->line <= 0) return head;
   const SourcePlace& place = *error.place;
   std::string result =
-      place.file.empty()
-          ? fmt::format("line {}, column {}: {}", place.line, place.column, head)
-          : fmt::format("{}:{}:{}: {}", place.file, place.line, place.column, head);
+      place.file.empty() ? fmt::format("line {}, column {}: {}", place.line, place.column, head)
+                         : fmt::format("{}:{}:{}: {}", place.file, place.line, place.column, head);
 
   size_t begin = 0;
   for (int line = 1; line < place.line; ++line) {

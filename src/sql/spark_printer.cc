@@ -222,7 +222,7 @@ class SparkPrinter {
     }
   }
 
-  Printed call(const Call& call) const {
+  std::string call(const Call& call) const {
     std::string args = call.distinct ? "DISTINCT " : "";
     for (size_t i = 0; i < call.args.size(); ++i) {
       if (i > 0) args += ", ";
@@ -240,116 +240,114 @@ class SparkPrinter {
     if (call.filter) result += fmt::format(" FILTER (WHERE {})", expr(*call.filter));
     if (call.ignore_nulls) result += *call.ignore_nulls ? " IGNORE NULLS" : " RESPECT NULLS";
     if (call.over) result += " OVER " + window(*call.over);
-    return {result, kPostfixLevel};
+    return result;
   }
 
+  // Only passes on, so that its frame stays small: it stands in every level of a deep tree.
   Printed print(const Expr& node) const {
     if (const auto* constant = node.as<Literal>()) return literal(*constant);
-    if (const auto* column = node.as<ColumnRef>())
-      return {spark_names(column->parts), kPostfixLevel};
-    if (const auto* star = node.as<Star>()) return {this->star(*star), kPostfixLevel};
+    if (const auto* operation = node.as<Binary>()) return binary(*operation);
+    if (const auto* operation = node.as<Unary>()) return unary(*operation);
+    if (const auto* test = node.as<Is>()) return {is(*test), kPredicateLevel};
+    if (const auto* range = node.as<Between>()) return {between(*range), kPredicateLevel};
+    if (const auto* pattern = node.as<Like>()) return {like(*pattern), kPredicateLevel};
+    if (const auto* test = node.as<In>()) return {in(*test), kPredicateLevel};
+    if (const auto* lambda = node.as<Lambda>()) return {this->lambda(*lambda), kOrLevel};
+    return {postfix(node), kPostfixLevel};
+  }
+
+  // What binds strongest.
+  std::string postfix(const Expr& node) const {
+    if (const auto* column = node.as<ColumnRef>()) return spark_names(column->parts);
+    if (const auto* all = node.as<Star>()) return star(*all);
     if (const auto* field = node.as<FieldAccess>()) {
       // a.b would be read as one column: the parentheses keep the tree as it is
-      return {fmt::format("({}).{}", expr(*field->value), spark_name(field->name.text)),
-              kPostfixLevel};
+      return "(" + expr(*field->value) + ")." + spark_name(field->name.text);
     }
     if (const auto* index = node.as<IndexAccess>()) {
-      return {fmt::format("{}[{}]", expr(*index->value, kPostfixLevel), expr(*index->index)),
-              kPostfixLevel};
+      return expr(*index->value, kPostfixLevel) + "[" + expr(*index->index) + "]";
     }
     if (const auto* json = node.as<JsonAccess>()) {
-      return {fmt::format("{}:{}", expr(*json->value, kPostfixLevel), json_path(json->path)),
-              kPostfixLevel};
+      return expr(*json->value, kPostfixLevel) + ":" + json_path(json->path);
     }
-    if (const auto* unary = node.as<Unary>()) {
-      if (unary->op == UnaryOp::kNot) return {"NOT " + expr(*unary->operand, kNotLevel), kNotLevel};
-      const char* sign = unary->op == UnaryOp::kMinus  ? "- "
-                         : unary->op == UnaryOp::kPlus ? "+ "
-                                                       : "~";
-      // "- 1" would be read as a constant
-      const bool number = unary->operand->as<Literal>() != nullptr;
-      const std::string operand =
-          number ? "(" + expr(*unary->operand) + ")" : expr(*unary->operand, kUnaryLevel);
-      return {sign + operand, kUnaryLevel};
-    }
-    if (const auto* operation = node.as<Binary>()) {
-      const Operator op = operator_of(operation->op);
-      return {fmt::format("{} {} {}", expr(*operation->left, op.level), op.text,
-                          expr(*operation->right, op.level + 1)),
-              op.level};
-    }
-    if (const auto* is = node.as<Is>()) {
-      std::string what;
-      switch (is->what) {
-        case IsWhat::kNull:
-          what = "NULL";
-          break;
-        case IsWhat::kTrue:
-          what = "TRUE";
-          break;
-        case IsWhat::kFalse:
-          what = "FALSE";
-          break;
-        case IsWhat::kUnknown:
-          what = "UNKNOWN";
-          break;
-        case IsWhat::kDistinctFrom:
-          what = "DISTINCT FROM " + expr(*is->other, kBitOrLevel);
-          break;
-      }
-      return {fmt::format("{} IS {}{}", expr(*is->value, kPredicateLevel),
-                          is->negated ? "NOT " : "", what),
-              kPredicateLevel};
-    }
-    if (const auto* between = node.as<Between>()) {
-      return {fmt::format("{} {}BETWEEN {} AND {}", expr(*between->value, kPredicateLevel),
-                          between->negated ? "NOT " : "", expr(*between->low, kBitOrLevel),
-                          expr(*between->high, kBitOrLevel)),
-              kPredicateLevel};
-    }
-    if (const auto* like = node.as<Like>()) return {this->like(*like), kPredicateLevel};
-    if (const auto* in = node.as<In>()) {
-      return {
-          fmt::format("{} {}IN ({})", expr(*in->value, kPredicateLevel), in->negated ? "NOT " : "",
-                      in->query ? query(*in->query) : list(in->list)),
-          kPredicateLevel};
-    }
-    if (const auto* exists = node.as<Exists>())
-      return {"EXISTS (" + query(*exists->query) + ")", kPostfixLevel};
+    if (const auto* exists = node.as<Exists>()) return "EXISTS (" + query(*exists->query) + ")";
     if (const auto* subquery = node.as<ScalarSubquery>())
-      return {"(" + query(*subquery->query) + ")", kPostfixLevel};
-    if (const auto* choice = node.as<Case>()) {
-      std::string result = "CASE";
-      if (choice->operand) result += " " + expr(*choice->operand);
-      for (const auto& [condition, value] : choice->branches) {
-        result += fmt::format(" WHEN {} THEN {}", expr(*condition), expr(*value));
-      }
-      if (choice->otherwise) result += " ELSE " + expr(*choice->otherwise);
-      return {result + " END", kPostfixLevel};
-    }
-    if (const auto* cast = node.as<Cast>()) {
-      return {fmt::format("{}({} AS {})", cast->try_cast ? "TRY_CAST" : "CAST", expr(*cast->value),
-                          to_sql(cast->type)),
-              kPostfixLevel};
-    }
+      return "(" + query(*subquery->query) + ")";
+    if (const auto* choice = node.as<Case>()) return case_when(*choice);
+    if (const auto* conversion = node.as<Cast>()) return cast(*conversion);
     if (const auto* function = node.as<Call>()) return call(*function);
-    if (const auto* lambda = node.as<Lambda>()) {
-      std::string params;
-      for (const std::string& param : lambda->params)
-        params += (params.empty() ? "" : ", ") + spark_name(param);
-      return {fmt::format("{} -> {}", lambda->params.size() == 1 ? params : "(" + params + ")",
-                          expr(*lambda->body)),
-              kOrLevel};
+    if (const auto* duration = node.as<IntervalLiteral>()) return interval(*duration);
+    return "";
+  }
+
+  Printed binary(const Binary& binary) const {
+    const Operator op = operator_of(binary.op);
+    return {fmt::format("{} {} {}", expr(*binary.left, op.level), op.text,
+                        expr(*binary.right, op.level + 1)),
+            op.level};
+  }
+
+  Printed unary(const Unary& unary) const {
+    if (unary.op == UnaryOp::kNot) return {"NOT " + expr(*unary.operand, kNotLevel), kNotLevel};
+    std::string text = unary.op == UnaryOp::kMinus ? "- " : unary.op == UnaryOp::kPlus ? "+ " : "~";
+    // "- 1" would be read as a constant
+    const bool number = unary.operand->as<Literal>() != nullptr;
+    text += number ? "(" + expr(*unary.operand) + ")" : expr(*unary.operand, kUnaryLevel);
+    return {std::move(text), kUnaryLevel};
+  }
+
+  std::string is(const Is& is) const {
+    const char* what = is.what == IsWhat::kNull      ? "NULL"
+                       : is.what == IsWhat::kTrue    ? "TRUE"
+                       : is.what == IsWhat::kFalse   ? "FALSE"
+                       : is.what == IsWhat::kUnknown ? "UNKNOWN"
+                                                     : "DISTINCT FROM ";
+    return fmt::format("{} IS {}{}{}", expr(*is.value, kPredicateLevel), is.negated ? "NOT " : "",
+                       what, is.other ? expr(*is.other, kBitOrLevel) : "");
+  }
+
+  std::string between(const Between& between) const {
+    return fmt::format("{} {}BETWEEN {} AND {}", expr(*between.value, kPredicateLevel),
+                       between.negated ? "NOT " : "", expr(*between.low, kBitOrLevel),
+                       expr(*between.high, kBitOrLevel));
+  }
+
+  std::string in(const In& in) const {
+    return fmt::format("{} {}IN ({})", expr(*in.value, kPredicateLevel), in.negated ? "NOT " : "",
+                       in.query ? query(*in.query) : list(in.list));
+  }
+
+  std::string case_when(const Case& choice) const {
+    std::string result = "CASE";
+    if (choice.operand) result += " " + expr(*choice.operand);
+    for (const auto& [condition, value] : choice.branches) {
+      result += fmt::format(" WHEN {} THEN {}", expr(*condition), expr(*value));
     }
-    if (const auto* interval = node.as<IntervalLiteral>()) {
-      std::string result = "INTERVAL";
-      for (const auto& [value, unit] : interval->parts) {
-        const bool constant = value->as<Literal>() != nullptr;
-        result += fmt::format(" {} {}", constant ? expr(*value) : "(" + expr(*value) + ")", unit);
-      }
-      return {result, kPostfixLevel};
+    if (choice.otherwise) result += " ELSE " + expr(*choice.otherwise);
+    return result + " END";
+  }
+
+  std::string cast(const Cast& cast) const {
+    return fmt::format("{}({} AS {})", cast.try_cast ? "TRY_CAST" : "CAST", expr(*cast.value),
+                       to_sql(cast.type));
+  }
+
+  std::string lambda(const Lambda& lambda) const {
+    std::string params;
+    for (const std::string& param : lambda.params) {
+      params += (params.empty() ? "" : ", ") + spark_name(param);
     }
-    return {"", kPostfixLevel};
+    if (lambda.params.size() != 1) params = "(" + params + ")";
+    return params + " -> " + expr(*lambda.body);
+  }
+
+  std::string interval(const IntervalLiteral& interval) const {
+    std::string result = "INTERVAL";
+    for (const auto& [value, unit] : interval.parts) {
+      const bool constant = value->as<Literal>() != nullptr;
+      result += " " + (constant ? expr(*value) : "(" + expr(*value) + ")") + " " + unit;
+    }
+    return result;
   }
 
   std::string like(const Like& like) const {
