@@ -8,6 +8,7 @@ strandline=${STRANDLINE:-build/bin/strandline}
 demo_dir=${DEMO_DIR:-build/demo}
 tutorial=examples/tutorial
 
+changes="SELECT * FROM main.cdc_tutorial.users_cdf"
 heading() { printf '\n=== %s\n' "$*"; }
 
 # example TITLE PIPELINE DATA QUERY
@@ -18,6 +19,7 @@ example() {
 
   heading "$title"
   "$strandline" sql --warehouse "$warehouse" -f "$tutorial/data/$data"
+  "$strandline" sql --warehouse "$warehouse" -c "$changes"
   "$strandline" run "$tutorial/$pipeline" --warehouse "$warehouse"
   "$strandline" sql --warehouse "$warehouse" -c "$query"
 
