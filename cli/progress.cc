@@ -47,7 +47,7 @@ std::string row_text(const Progress& progress) {
 std::string with_separators(int64_t number) {
   std::string digits = std::to_string(number);
   for (size_t end = digits.size(); end > 3 && digits[end - 4] != '-'; end -= 3) {
-    digits.insert(end - 3, ",");
+    digits.insert(end - 3, 1, ',');
   }
   return digits;
 }
