@@ -177,7 +177,7 @@ std::string ProgramBuilder::read_target(const std::vector<size_t>& columns,
 }
 
 std::string ProgramBuilder::read_state(bool with_values) const {
-  const bool exists = !relations_.state.empty();
+  const bool exists = has_state();
   std::vector<size_t> columns = keys_;
   if (with_values) columns.insert(columns.end(), values_.begin(), values_.end());
   std::string text = "SELECT ";

@@ -59,6 +59,7 @@ class ProgramBuilder {
   // State rows: keys (and values if asked) as c<i>, seq, kind, row_file, row_pos.
   std::string read_state(bool with_values) const;
   bool has_target() const { return !relations_.target.empty(); }
+  bool has_state() const { return !relations_.state.empty(); }
 
   // --- steps ---
   void run(const char* stage, std::string sql, std::string only_if = "");

@@ -63,10 +63,12 @@ WINDOW w AS (PARTITION BY {keys} ORDER BY {order} DESC, kind DESC))",
   // Upserts of one key and sequence: the greatest values count.
   void settle_ties() {
     const std::string any_tied = fmt::format("SELECT count(*) FROM {} WHERE tied", table("ranked"));
+    std::string tied_values;
+    for (const size_t i : values_) tied_values += fmt::format("e.{}, ", column(i));
     fill_table(
         "normalise", "tied",
         fmt::format(R"(
-SELECT {r_keys}, r.seq, r.rid, row_number() OVER w AS standing, min(r.place) OVER g AS top_place,
+SELECT {r_keys}, r.seq, r.rid, {values}row_number() OVER w AS standing, min(r.place) OVER g AS top_place,
        lag(r.rid) OVER w AS rid_before
 FROM {ranked} AS r
 SEMI JOIN (SELECT DISTINCT {keys}, seq FROM {ranked} WHERE tied) AS t ON {same_key} AND t.seq = r.seq
@@ -75,15 +77,13 @@ WHERE r.kind = 1
 WINDOW g AS (PARTITION BY {r_keys}, r.seq), w AS (PARTITION BY {r_keys}, r.seq ORDER BY {greatest_first}, r.rid))",
                     arg("r_keys", keys("r")), arg("keys", keys()), arg("ranked", table("ranked")),
                     arg("events", table("events")), arg("same_key", keys_equal("t", "r")),
-                    arg("greatest_first", greatest_first("e"))),
+                    arg("values", tied_values), arg("greatest_first", greatest_first("e"))),
         any_tied);
     fill_table("normalise", "conflicts",
                fmt::format(R"(
-SELECT DISTINCT {keys}, t.seq FROM {tied} AS t
-JOIN {events} AS x ON x.rowid = t.rid JOIN {events} AS y ON y.rowid = t.rid_before
-WHERE NOT {equal})",
-                           arg("keys", keys("t")), arg("tied", table("tied")),
-                           arg("events", table("events")), arg("equal", values_equal("x", "y"))),
+SELECT DISTINCT {keys}, x.seq FROM {tied} AS x JOIN {tied} AS y ON y.rid = x.rid_before WHERE NOT {equal})",
+                           arg("keys", keys("x")), arg("tied", table("tied")),
+                           arg("equal", values_equal("x", "y"))),
                any_tied);
     run("normalise",
         fmt::format("UPDATE {ranked} AS r SET rid = t.rid FROM {tied} AS t WHERE r.place = 1 AND "
@@ -102,60 +102,73 @@ WHERE NOT {equal})",
   static constexpr const char* kKnown =
       "CASE WHEN s.row_file IS NOT NULL THEN s.seq ELSE t.row_seq END";
 
-  // Rows of `from` with what becomes of their key, given whether its event is greater than its row
-  // and whether it leaves the row's values as they are.
-  //   put: write the event's row; dies: the target row dies; remember: write a state row; forget:
-  //   the state row dies
-  std::string fates(const std::string& is_greater, const std::string& is_same,
-                    const std::string& from) const {
-    return fmt::format(R"(
-SELECT *,
-  wins AND kind = 1 AND NOT {same} AS put,
-  wins AND target_file IS NOT NULL AND NOT (kind = 1 AND {same}) AS dies,
-  wins AND NOT known_so AND NOT ({told}) AS remember,
-  wins AND state_file IS NOT NULL AND NOT known_so AS forget
-FROM (SELECT *, verdict = 1 OR (verdict = 2 AND {greater}) AS wins FROM ({from})))",
-                       arg("same", is_same), arg("greater", is_greater), arg("told", told()),
-                       arg("from", from));
+  // What becomes of a key by its verdict:
+  //   0 what is known stays
+  //   1 the event wins
+  //   2 equal upserts, to be compared: becomes 4 or 0
+  //   3 the event wins and leaves the row's values as they are
+  //   4 the event has the known sequence and greater values
+  static constexpr const char* kPut = "(kind = 1 AND verdict IN (1, 4))";  // its row is written
+  static constexpr const char* kDies = "(target_file IS NOT NULL AND verdict IN (1, 4))";
+  // The state already says what a winning event would have it say.
+  std::string said() const {
+    return plan_.sequence_is_column ? "false" : "(verdict = 4 AND coalesce(state_kind = 1, false))";
+  }
+  // A state row is written, an old one dies.
+  std::string remember() const {
+    return fmt::format("(verdict IN (1, 3, 4) AND NOT ({}) AND NOT {})", told(), said());
+  }
+  std::string forget() const {
+    return fmt::format("(state_file IS NOT NULL AND verdict IN (1, 3, 4) AND NOT {})", said());
   }
   // A row that keeps its sequence tells it, so the state does not.
   std::string told() const { return plan_.sequence_is_column ? "kind = 1" : "false"; }
 
-  // Of each key the latest event, what is known of the key, and which of both counts. verdict: 0
-  // what is known stays, 1 the event wins, 2 equal upserts that must be compared.
+  // Of each key the latest event, what is known of the key, and the verdict.
   void decide() {
-    std::string vanished = "false", counts = "true", from_mark;
+    std::string vanished, counts, from_mark;
     if (truncates()) {
       // A truncate ends what it covers; an event below it never counts, nor a delete at it.
       from_mark = ", " + table("mark");
-      vanished = fmt::format("moved AND (known IS NULL OR {})", less("known", "mark_now"));
-      counts = fmt::format("(mark_now IS NULL OR {0} > {1} OR (kind = 1 AND {0} = {1}))",
+      vanished = fmt::format(" OR (moved AND {})", less("known", "mark_now"));
+      counts = fmt::format("WHEN coalesce({0} < {1} OR (kind = 0 AND {0} = {1}), false) THEN 0",
                            order("seq"), order("mark_now"));
     }
-    const std::string located = fmt::format(
-        R"(
-  SELECT {keys}, seq, kind, rid, target_file, target_pos, row_id, state_file, state_pos, known,
-    state_file IS NOT NULL AND state_kind = kind AND known IS NOT DISTINCT FROM seq AND NOT ({told}) AS known_so,
-    CAST(CASE WHEN NOT {counts} THEN 0
-         WHEN known_kind IS NULL OR known IS NULL OR ({vanished}) THEN 1
-         WHEN {order} > {known_order} THEN 1
-         WHEN {order} < {known_order} OR kind = 0 THEN 0
-         WHEN known_kind = 0 THEN 1
-         ELSE 2 END AS TINYINT) AS verdict
-  FROM (
-    SELECT {w_keys}, w.seq, w.kind, w.rid,
-      t.row_file AS target_file, t.row_pos AS target_pos, t.row_id,
-      s.row_file AS state_file, s.row_pos AS state_pos, s.kind AS state_kind, {known} AS known,
-      CASE WHEN t.row_file IS NOT NULL THEN 1 WHEN s.row_file IS NOT NULL THEN 0 END AS known_kind
-    FROM (SELECT {keys}, seq, kind, rid FROM {ranked} WHERE place = 1) AS w
-    LEFT JOIN ({target}) AS t ON {w_is_t}
-    LEFT JOIN (SELECT * FROM ({state}) WHERE kind < 2) AS s ON {w_is_s}){from_mark})",
-        arg("keys", keys()), arg("w_keys", keys("w")), arg("told", told()), arg("counts", counts),
-        arg("vanished", vanished), arg("order", order("seq")), arg("known_order", order("known")),
-        arg("known", kKnown), arg("ranked", table("ranked")), arg("target", target_keys()),
-        arg("w_is_t", keys_equal("w", "t")), arg("state", read_state(false)),
-        arg("w_is_s", keys_equal("w", "s")), arg("from_mark", from_mark));
-    make_table("locate", "decided", fates("false", "false", located));
+    std::string state_columns =
+        "CAST(NULL AS INTEGER) AS state_file, CAST(NULL AS BIGINT) AS state_pos, "
+        "CAST(NULL AS TINYINT) AS state_kind, t.row_seq AS known, "
+        "CASE WHEN t.row_file IS NOT NULL THEN 1 END AS known_kind";
+    std::string state_join;
+    if (has_state()) {
+      state_columns = fmt::format(
+          "s.row_file AS state_file, s.row_pos AS state_pos, s.kind AS state_kind, {} AS known, "
+          "CASE WHEN t.row_file IS NOT NULL THEN 1 WHEN s.row_file IS NOT NULL THEN 0 END AS "
+          "known_kind",
+          kKnown);
+      state_join = fmt::format("LEFT JOIN (SELECT * FROM ({}) WHERE kind < 2) AS s ON {}",
+                               read_state(false), keys_equal("w", "s"));
+    }
+    make_table("locate", "decided",
+               fmt::format(R"(
+SELECT {keys}, seq, kind, rid, target_file, target_pos, row_id, state_file, state_pos, state_kind, known,
+  CAST(CASE {counts}
+       WHEN known_kind IS NULL OR known IS NULL{vanished} THEN 1
+       WHEN {order} > {known_order} THEN 1
+       WHEN {order} < {known_order} OR kind = 0 THEN 0
+       WHEN known_kind = 0 THEN 1
+       ELSE 2 END AS TINYINT) AS verdict
+FROM (
+  SELECT {w_keys}, w.seq, w.kind, w.rid,
+    t.row_file AS target_file, t.row_pos AS target_pos, t.row_id, {state_columns}
+  FROM (SELECT {keys}, seq, kind, rid FROM {ranked} WHERE place = 1) AS w
+  LEFT JOIN ({target}) AS t ON {w_is_t}
+  {state_join}){from_mark})",
+                           arg("keys", keys()), arg("w_keys", keys("w")), arg("counts", counts),
+                           arg("vanished", vanished), arg("order", order("seq")),
+                           arg("known_order", order("known")), arg("state_columns", state_columns),
+                           arg("ranked", table("ranked")), arg("target", target_keys()),
+                           arg("w_is_t", keys_equal("w", "t")), arg("state_join", state_join),
+                           arg("from_mark", from_mark)));
     check(
         "locate",
         fmt::format("SELECT count(*), min({text}) FROM (SELECT {keys} FROM {decided} GROUP BY ALL "
@@ -198,22 +211,20 @@ JOIN ({target}) AS t ON t.row_pos = d.target_pos AND t.row_file = d.target_file)
                            arg("target", read_target(columns))),
                any_wanted);
     run("diff",
-        fmt::format(R"(
-UPDATE {decided} AS d SET wins = f.wins, put = f.put, dies = f.dies, remember = f.remember, forget = f.forget
-FROM ({fates}) AS f WHERE f.rid = d.rid)",
-                    arg("decided", table("decided")),
-                    arg("fates", fates("is_greater", "is_same",
-                                       fmt::format("SELECT d.* EXCLUDE (wins, put, dies, remember, "
-                                                   "forget), c.is_greater, c.is_same FROM {} AS d "
-                                                   "JOIN {} AS c ON c.rid = d.rid",
-                                                   table("decided"), table("compared"))))),
-        any_wanted);
-    run("diff",
         fmt::format(
-            "INSERT INTO {conflicts} SELECT {keys}, d.seq FROM {decided} AS d JOIN {compared} "
-            "AS c ON c.rid = d.rid WHERE d.verdict = 2 AND c.differs",
+            "INSERT INTO {conflicts} SELECT {keys}, d.seq FROM {decided} AS d JOIN {compared} AS c "
+            "ON c.rid = d.rid WHERE d.verdict = 2 AND c.differs",
             arg("conflicts", table("conflicts")), arg("keys", keys("d")),
             arg("decided", table("decided")), arg("compared", table("compared"))),
+        any_wanted);
+    run("diff",
+        fmt::format(R"(
+UPDATE {decided} AS d SET verdict = CASE
+  WHEN d.verdict = 2 THEN CASE WHEN c.is_greater THEN 4 ELSE 0 END
+  WHEN d.verdict = 1 AND d.kind = 1 AND c.is_same THEN 3
+  ELSE d.verdict END
+FROM {compared} AS c WHERE c.rid = d.rid)",
+                    arg("decided", table("decided")), arg("compared", table("compared"))),
         any_wanted);
   }
 
@@ -228,7 +239,7 @@ SELECT x.row_file, x.row_pos
 FROM (SELECT t.row_file, t.row_pos, {known} AS known
       FROM ({target}) AS t LEFT JOIN (SELECT * FROM ({state}) WHERE kind < 2) AS s ON {t_is_s}) AS x
 CROSS JOIN {mark}
-ANTI JOIN (SELECT target_file, target_pos FROM {decided} WHERE wins AND NOT dies AND target_file IS NOT NULL) AS d
+ANTI JOIN (SELECT target_file, target_pos FROM {decided} WHERE verdict = 3) AS d
   ON d.target_pos = x.row_pos AND d.target_file = x.row_file
 WHERE x.known IS NULL OR {below})",
                            arg("known", kKnown), arg("target", target_keys()),
@@ -254,18 +265,19 @@ WHERE x.known IS NULL OR {below})",
     program_.target_new = fmt::format(
         "SELECT {row}, d.row_id AS __strandline_row_id, CAST(NULL AS BIGINT) AS "
         "__strandline_row_commit_version FROM {decided} AS d JOIN {events} AS e ON e.rowid = d.rid "
-        "{user}WHERE d.put",
-        arg("row", target_row("e", "c")), arg("decided", decided), arg("events", table("events")),
-        arg("user", user));
+        "{user}",
+        arg("row", target_row("e", "c")),
+        arg("decided", fmt::format("(SELECT rid, row_id FROM {} WHERE {})", decided, kPut)),
+        arg("events", table("events")), arg("user", user));
     program_.target_dead = fmt::format(
         "SELECT target_file AS __strandline_file, target_pos AS __strandline_row FROM {} "
-        "WHERE dies",
-        decided);
+        "WHERE {}",
+        decided, kDies);
     program_.state_dead = fmt::format(
         "SELECT state_file AS __strandline_file, state_pos AS __strandline_row FROM {} "
-        "WHERE forget",
-        decided);
-    program_.state_new = state_rows(false, fmt::format("{} WHERE remember", decided));
+        "WHERE {}",
+        decided, forget());
+    program_.state_new = state_rows(false, fmt::format("{} WHERE {}", decided, remember()));
     if (truncates()) {
       const char* swept = " UNION SELECT row_file, row_pos FROM {}";
       program_.target_dead += fmt::format(fmt::runtime(swept), table("swept"));
@@ -308,15 +320,15 @@ WHERE x.known IS NULL OR {below})",
     program_.metrics = fmt::format(
         R"(
 SELECT
-  (SELECT count(*) FROM {decided} WHERE put) AS num_upserted_rows,
-  (SELECT count(*) FROM ({dead})) - (SELECT count(*) FROM {decided} WHERE put AND target_file IS NOT NULL) AS num_deleted_rows,
+  (SELECT count(*) FROM {decided} WHERE {put}) AS num_upserted_rows,
+  (SELECT count(*) FROM ({dead})) - (SELECT count(*) FROM {decided} WHERE {put} AND target_file IS NOT NULL) AS num_deleted_rows,
   (SELECT count(*) FROM {events}) AS num_input_rows,
   {late_truncates} + (SELECT count(*) FROM {decided}{from_mark} WHERE {late})
     + (SELECT count(*) FROM (SELECT r.seq, d.known FROM {ranked} AS r JOIN {decided} AS d ON {same_key} WHERE r.place > 1){from_mark}
        WHERE {late}) AS num_late_rows,
   (SELECT count(*) FROM (SELECT DISTINCT * FROM {conflicts})) AS num_sequence_conflicts,
   (SELECT min({text} || ', sequence = ' || CAST(x.seq AS VARCHAR)) FROM {conflicts} AS x) AS conflict_example)",
-        arg("decided", table("decided")), arg("dead", program_.target_dead),
+        arg("decided", table("decided")), arg("put", kPut), arg("dead", program_.target_dead),
         arg("events", table("events")), arg("late_truncates", late_truncates),
         arg("from_mark", from_mark), arg("late", late), arg("ranked", table("ranked")),
         arg("same_key", keys_equal("r", "d")), arg("conflicts", table("conflicts")),

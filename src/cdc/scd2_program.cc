@@ -224,11 +224,12 @@ FROM folded)",
   // Upserts of one key and sequence: the greatest values count.
   void settle_ties() {
     const std::string any_tied = fmt::format("SELECT count(*) FROM {} WHERE tied", table("line"));
+    std::string tied_values;
+    for (const size_t i : values_) tied_values += fmt::format("p.{}, ", column(i));
     // Rivals are the entry the timeline chose and the batch's entries at its place.
-    fill_table(
-        "merge", "tied",
-        fmt::format(R"(
-SELECT {t_keys}, t.seq, t.entry, t.rival, row_number() OVER w AS standing, lag(t.rival) OVER w AS rival_before
+    fill_table("merge", "tied",
+               fmt::format(R"(
+SELECT {t_keys}, t.seq, t.entry, t.rival, {values}row_number() OVER w AS standing, lag(t.rival) OVER w AS rival_before
 FROM (SELECT {l_keys}, l.seq, l.entry, e.rowid AS rival
       FROM {line} AS l JOIN {payload} AS e ON {same_key} AND e.seq = l.seq
       WHERE l.tied AND e.src = {batch} AND e.kind = 1
@@ -236,17 +237,16 @@ FROM (SELECT {l_keys}, l.seq, l.entry, e.rowid AS rival
       SELECT {l_keys}, l.seq, l.entry, l.entry FROM {line} AS l WHERE l.tied AND l.src <> {batch}) AS t
 JOIN {payload} AS p ON p.rowid = t.rival
 WINDOW w AS (PARTITION BY {t_keys}, t.seq ORDER BY {greatest_first}, p.src, p.rowid))",
-                    arg("t_keys", keys("t")), arg("l_keys", keys("l")), arg("line", table("line")),
-                    arg("payload", table("payload")), arg("same_key", keys_equal("e", "l")),
-                    arg("batch", kFromBatch), arg("greatest_first", greatest_first("p"))),
-        any_tied);
+                           arg("t_keys", keys("t")), arg("l_keys", keys("l")),
+                           arg("line", table("line")), arg("payload", table("payload")),
+                           arg("same_key", keys_equal("e", "l")), arg("batch", kFromBatch),
+                           arg("values", tied_values), arg("greatest_first", greatest_first("p"))),
+               any_tied);
     fill_table("merge", "conflicts",
                fmt::format(R"(
-SELECT DISTINCT {keys}, t.seq FROM {tied} AS t
-JOIN {payload} AS x ON x.rowid = t.rival JOIN {payload} AS y ON y.rowid = t.rival_before
-WHERE NOT {equal})",
-                           arg("keys", keys("t")), arg("tied", table("tied")),
-                           arg("payload", table("payload")), arg("equal", values_equal("x", "y"))),
+SELECT DISTINCT {keys}, x.seq FROM {tied} AS x JOIN {tied} AS y ON y.rival = x.rival_before WHERE NOT {equal})",
+                           arg("keys", keys("x")), arg("tied", table("tied")),
+                           arg("equal", values_equal("x", "y"))),
                any_tied);
     run("merge",
         fmt::format("INSERT INTO {} SELECT rival FROM {} WHERE standing = 1 AND rival <> entry",
