@@ -71,7 +71,9 @@ int events_command(const EventsArguments& arguments) {
   auto done = (*session)->run(query, "", arguments.format, std::cout);
   std::cout.flush();
   if (!done.ok()) {
-    print_error(done.error());
+    Error error = done.error();
+    error.place.reset();  // a place in the query above, which the user did not write
+    print_error(error);
     return kFailed;
   }
   return kDone;

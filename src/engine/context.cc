@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "pipeline/context.h"
 
 namespace strandline::engine {
 
@@ -85,7 +86,7 @@ Result<FoundTable> find_table(const Context& context, const sql::TableName& name
 }
 
 bool belongs_to_pipeline(const delta::Snapshot& snapshot) {
-  return snapshot.property("pipelines.pipelineId").has_value();
+  return snapshot.property(pipeline::kPipelineIdProperty).has_value();
 }
 
 }  // namespace strandline::engine

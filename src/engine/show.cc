@@ -250,6 +250,8 @@ string create_table_text(const FoundTable& found) {
     out += "\nCOMMENT " + sql_string(*snapshot.metadata.description);
   string properties;
   for (const auto& [key, value] : snapshot.metadata.configuration) {
+    // Names of hidden columns belong to this table alone.
+    if (key.starts_with("delta.rowTracking.materialized")) continue;
     properties += fmt::format("{}\n  {} = {}", properties.empty() ? "" : ",", sql_string(key),
                               sql_string(value));
   }

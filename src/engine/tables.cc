@@ -9,6 +9,7 @@
 #include "duck/delta_io.h"
 #include "engine/assignment.h"
 #include "engine/relations.h"
+#include "pipeline/context.h"
 #include "sql/duckdb_printer.h"
 #include "sql/lexer.h"
 #include "sql/parser.h"
@@ -29,8 +30,8 @@ Status refuse_pipeline_table(const FoundTable& found, const char* verb) {
                      "{} on {} is not supported: the table is written by the pipeline {}. Change "
                      "its source and run the pipeline",
                      verb, found.name,
-                     found.snapshot->property("strandline.pipelineName")
-                         .value_or(*found.snapshot->property("pipelines.pipelineId")));
+                     found.snapshot->property(pipeline::kPipelineNameProperty)
+                         .value_or(*found.snapshot->property(pipeline::kPipelineIdProperty)));
 }
 
 void remove_files(const delta::Table& table, const std::vector<delta::AddFile>& files) {
