@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+#include <limits>
 #include <optional>
+#include <tuple>
 
 #include "base/error.h"
 
@@ -16,9 +17,12 @@ namespace {
 std::optional<int64_t> take_digits(std::string_view* text, size_t digits) {
   if (text->size() < digits) return std::nullopt;
   int64_t value = 0;
-  const auto [stop, error] = std::from_chars(text->data(), text->data() + digits, value);
-  if (error != std::errc() || stop != text->data() + digits || (*text)[0] == '-')
-    return std::nullopt;
+  for (size_t i = 0; i < digits; ++i) {
+    const char digit = (*text)[i];
+    if (digit < '0' || digit > '9') return std::nullopt;
+    if (value > (std::numeric_limits<int64_t>::max() - 9) / 10) return std::nullopt;
+    value = value * 10 + (digit - '0');
+  }
   text->remove_prefix(digits);
   return value;
 }
@@ -107,8 +111,12 @@ Result<LogFiles> list_log(storage::Store* store, const std::string& table_path) 
     }
     log.checkpoints.push_back(std::move(checkpoint));
   }
-  std::stable_sort(log.checkpoints.begin(), log.checkpoints.end(),
-                   [](const Checkpoint& a, const Checkpoint& b) { return a.version < b.version; });
+  // The last one is tried first: for one version, the one of fewest parts.
+  std::sort(log.checkpoints.begin(), log.checkpoints.end(),
+            [](const Checkpoint& a, const Checkpoint& b) {
+              return std::make_tuple(a.version, b.paths.size()) <
+                     std::make_tuple(b.version, a.paths.size());
+            });
   if (log.empty()) {
     return not_found("DELTA_TABLE_NOT_FOUND", "there is no Delta table at {}: {} holds no commit",
                      table_path, log_directory(table_path));

@@ -70,7 +70,7 @@ bool parse_integer(std::string_view text, int64_t* value) {
 std::optional<std::string> choose(std::string_view choices, const std::string& value) {
   while (!choices.empty()) {
     const size_t end = std::min(choices.find('|'), choices.size());
-    const std::string choice(choices.substr(0, end));
+    std::string choice(choices.substr(0, end));
     if (fold_name(choice) == fold_name(value)) return choice;
     choices.remove_prefix(std::min(end + 1, choices.size()));
   }
@@ -154,7 +154,7 @@ Status check_properties(std::map<std::string, std::string>* properties) {
     }
     const auto known =
         std::find_if(std::begin(kProperties), std::end(kProperties),
-                     [&key = key](const Property& property) { return key == property.key; });
+                     [&name = key](const Property& property) { return name == property.key; });
     if (known == std::end(kProperties)) {
       return invalid_argument(
           "DELTA_UNKNOWN_CONFIGURATION",

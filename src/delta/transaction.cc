@@ -572,7 +572,7 @@ void Transaction::set_domain(DomainMetadata domain) {
 }
 
 void Transaction::set_operation(std::string operation,
-                                std::map<std::string, std::string> parameters) {
+                                const std::map<std::string, std::string>& parameters) {
   impl_->info.operation = std::move(operation);
   impl_->info.operation_parameters.clear();
   for (const auto& [name, value] : parameters)

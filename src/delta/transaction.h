@@ -74,7 +74,8 @@ class Transaction {
   void set_domain(DomainMetadata domain);
 
   // Parameters are plain text, logged as JSON strings.
-  void set_operation(std::string operation, std::map<std::string, std::string> parameters = {});
+  void set_operation(std::string operation,
+                     const std::map<std::string, std::string>& parameters = {});
   void set_metric(const std::string& name, int64_t value);
   void set_tag(const std::string& name, const std::string& value);
   // Row ids of moved rows were kept ("delta.rowTracking.preserved"); default true.

@@ -149,6 +149,7 @@ class LocalStore : public Store {
   Result<std::vector<FileInfo>> list(const std::string& directory) override {
     DIR* const dir = opendir(directory.c_str());
     if (dir == nullptr) return os_error(errno, "list", directory);
+    const std::string prefix = directory.ends_with('/') ? directory : directory + "/";
     std::vector<FileInfo> found;
     int error = 0;
     for (;;) {
@@ -167,7 +168,7 @@ class LocalStore : public Store {
         error = errno;
         break;
       }
-      found.push_back(info_of(directory + (directory.ends_with('/') ? "" : "/") + name, status));
+      found.push_back(info_of(prefix + name, status));
     }
     closedir(dir);
     if (error != 0) return os_error(error, "list", directory);
