@@ -25,6 +25,12 @@ Result<std::string> Relations::print(const sql::Query& query) {
       query, [this](const sql::TableUse& use) { return resolve(use, context_.defaults); });
 }
 
+Result<std::string> Relations::print(const sql::Expr& expr) {
+  mentions_metadata_ = sql::print_spark(expr).find("_metadata") != std::string::npos;
+  return sql::print_duckdb(
+      expr, [this](const sql::TableUse& use) { return resolve(use, context_.defaults); });
+}
+
 Result<std::string> Relations::scan(const delta::Table& table,
                                     const std::shared_ptr<const delta::Snapshot>& snapshot,
                                     const duck::ScanOptions& options) {

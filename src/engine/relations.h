@@ -21,6 +21,8 @@ class Relations {
 
   // Errors: of the printer, TABLE_OR_VIEW_NOT_FOUND, time travel errors, kUnsupported functions.
   Result<std::string> print(const sql::Query& query);
+  // A condition or value of UPDATE and DELETE, whose subqueries may read other tables.
+  Result<std::string> print(const sql::Expr& expr);
   // A scan of a snapshot; positions and row ids as asked.
   Result<std::string> scan(const delta::Table& table,
                            const std::shared_ptr<const delta::Snapshot>& snapshot,

@@ -518,7 +518,7 @@ Status delete_rows(const Context& context, const sql::Delete& statement) {
   duck::ScanOptions options;
   options.with_positions = true;
   SL_ASSIGN(const auto scan, relations.scan(found.table, found.snapshot, options));
-  SL_ASSIGN(const auto condition, sql::print_duckdb(*statement.where));
+  SL_ASSIGN(const auto condition, relations.print(*statement.where));
   const auto alias = statement.alias ? statement.alias->text : statement.table.parts.back();
   SL_ASSIGN(
       const auto dead,
@@ -551,7 +551,7 @@ Status update_rows(const Context& context, const sql::Update& statement) {
   const auto alias = statement.alias ? statement.alias->text : statement.table.parts.back();
   std::string condition = "true";
   if (statement.where != nullptr) {
-    SL_ASSIGN(condition, sql::print_duckdb(*statement.where));
+    SL_ASSIGN(condition, relations.print(*statement.where));
   }
   // Old rows with the assigned values beside them, computed once.
   std::map<size_t, size_t> assigned;  // column of the schema -> assignment
@@ -563,7 +563,7 @@ Status update_rows(const Context& context, const sql::Update& statement) {
       return at(invalid_argument("DUPLICATE_ASSIGNMENTS", "column {} is assigned twice", target[0]),
                 name.place);
     }
-    SL_ASSIGN(const auto text, sql::print_duckdb(*expression));
+    SL_ASSIGN(const auto text, relations.print(*expression));
     values +=
         fmt::format(", {} AS {}", text, duck::quote_name(fmt::format("__strandline_set_{}", i)));
   }

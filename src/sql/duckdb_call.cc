@@ -236,6 +236,36 @@ std::string DuckdbPrinter::call(const Expr& node, const Call& call) {
   return special(node, call);
 }
 
+// cast_to_type(value, sample) takes the sample's type only, so it is where a result's type can
+// follow from a column's. Samples stand beside the aggregate: its argument in a window, else its
+// maximum.
+std::string DuckdbPrinter::sum(const Call& call) {
+  const TypeId type = known_type(*call.args[0]);
+  const std::string value = expr(call.args[0]);
+  const std::string distinct = call.distinct ? "DISTINCT " : "";
+  if (is_integer(type) || type == TypeId::kDouble) {
+    return fmt::format("CAST(sum({}{}){} AS {})", distinct, value, suffix(call),
+                       is_integer(type) ? "BIGINT" : "DOUBLE");
+  }
+  // Integers add up as HUGEINT and give BIGINT, decimals stay decimals.
+  const std::string sample = call.over ? value : fmt::format("max({})", value);
+  return fmt::format(
+      "cast_to_type(sum({0}CASE WHEN typeof({1}) = 'FLOAT' THEN error('[UNSUPPORTED_CONSTRUCT] sum "
+      "of a FLOAT is not supported: cast it to DOUBLE') ELSE {1} END){2}, {3} + CAST(0 AS BIGINT))",
+      distinct, value, suffix(call), sample);
+}
+
+std::string DuckdbPrinter::average(const Call& call) {
+  const TypeId type = known_type(*call.args[0]);
+  const std::string value = expr(call.args[0]);
+  const std::string average =
+      fmt::format("avg({}{}){}", call.distinct ? "DISTINCT " : "", value, suffix(call));
+  if (is_integer(type) || type == TypeId::kDouble) return average;
+  // A decimal's average has four more digits; that of anything else is a DOUBLE, as ceil of it is.
+  const std::string sample = call.over ? value : fmt::format("max({})", value);
+  return fmt::format("cast_to_type({0}, {1} * 1.0000 + ceil({1}))", average, sample);
+}
+
 std::string DuckdbPrinter::aggregate_special(const Expr& node, const Call& call) {
   const std::string& name = call.name.text;
   const std::string distinct = call.distinct ? "DISTINCT " : "";
@@ -256,24 +286,8 @@ std::string DuckdbPrinter::aggregate_special(const Expr& node, const Call& call)
     }
     return fmt::format("count({}{}){}", distinct, what, suffix(call));
   }
-  if (name == "sum") {
-    const std::string sum = fmt::format("sum({}{}){}", distinct, expr(call.args[0]), suffix(call));
-    return is_integer(known_type(*call.args[0])) ? fmt::format("CAST({} AS BIGINT)", sum) : sum;
-  }
-  if (name == "avg" || name == "mean") {
-    std::string value = expr(call.args[0]);
-    const TypeId type = known_type(*call.args[0]);
-    if (type == TypeId::kDecimal) {
-      fail_unsupported(node.place, name + " of a DECIMAL", "cast it to DOUBLE");
-    } else if (type == TypeId::kVoid) {
-      value = fmt::format(
-          "CASE WHEN typeof({0}) LIKE 'DECIMAL%' THEN error('[UNSUPPORTED_CONSTRUCT] {1} of a "
-          "DECIMAL is "
-          "not supported: cast it to DOUBLE') ELSE {0} END",
-          value, name);
-    }
-    return fmt::format("avg({}{}){}", distinct, value, suffix(call));
-  }
+  if (name == "sum") return sum(call);
+  if (name == "avg" || name == "mean") return average(call);
   if (name == "first" || name == "last" || name == "first_value" || name == "last_value" ||
       name == "any_value") {
     bool ignore_nulls = call.ignore_nulls.value_or(false);

@@ -90,6 +90,8 @@ class DuckdbPrinter {
   std::string suffix(const Call& call);
   std::string special(const Expr& node, const Call& call);
   std::string aggregate_special(const Expr& node, const Call& call);
+  std::string sum(const Call& call);
+  std::string average(const Call& call);
   std::string time_special(const Expr& node, const Call& call);
   std::string collection_special(const Expr& node, const Call& call);
   std::string structure(const Call& call);

@@ -505,20 +505,21 @@ std::string DuckdbPrinter::add_interval(const Binary& binary) {
   const ExprPtr& span = right_interval ? binary.right : binary.left;
   const TypeId type = known_type(*time);
   std::string text = type == TypeId::kString ? as_time(time) : expr(time);
-  if (type == TypeId::kVoid) {
-    text = fmt::format(
-        "CASE WHEN typeof({0}) = 'DATE' THEN error('[UNSUPPORTED_CONSTRUCT] a DATE column plus an "
-        "INTERVAL: write CAST(column AS DATE) or use date_add, add_months') ELSE {0} END",
-        text);
-  }
-  const std::string sum = fmt::format("({} {} {})", text, operator_text(binary.op), expr(span));
-  if (type != TypeId::kDate) return sum;
   bool days = true;
   for (const auto& [value, unit] : span->as<IntervalLiteral>()->parts) {
     days = days && (unit == "YEAR" || unit == "QUARTER" || unit == "MONTH" || unit == "WEEK" ||
                     unit == "DAY");
   }
-  return fmt::format("CAST({} AS {})", sum, days ? "DATE" : "TIMESTAMPTZ");
+  if (type == TypeId::kVoid && !days) {
+    text = fmt::format(
+        "CASE WHEN typeof({0}) = 'DATE' THEN error('[UNSUPPORTED_CONSTRUCT] a DATE column plus "
+        "hours, minutes or seconds: write CAST(column AS TIMESTAMP)') ELSE {0} END",
+        text);
+  }
+  const std::string sum = fmt::format("({} {} {})", text, operator_text(binary.op), expr(span));
+  if (type == TypeId::kDate)
+    return fmt::format("CAST({} AS {})", sum, days ? "DATE" : "TIMESTAMPTZ");
+  return type == TypeId::kVoid && days ? fmt::format("cast_to_type({}, {})", sum, text) : sum;
 }
 
 std::string DuckdbPrinter::index(const IndexAccess& access) {

@@ -35,7 +35,10 @@ struct PrintOptions {
 
 // Errors: kUnsupported naming the function or construct with its place; resolve's own errors.
 Result<std::string> print_duckdb(const Query& query, const Resolve& resolve, const PrintOptions& options = {});
+// An expression that stands outside a query; subqueries in it need the form with resolve.
 Result<std::string> print_duckdb(const Expr& expr, const PrintOptions& options = {});
+Result<std::string> print_duckdb(const Expr& expr, const Resolve& resolve,
+                                 const PrintOptions& options = {});
 
 // Spark text of an expression or query, normalised; for messages, plans and golden tests.
 std::string print_spark(const Expr& expr);

@@ -355,4 +355,9 @@ Result<std::string> print_duckdb(const Expr& expr, const PrintOptions& options) 
   return DuckdbPrinter(nullptr, options).whole(expr);
 }
 
+Result<std::string> print_duckdb(const Expr& expr, const Resolve& resolve,
+                                 const PrintOptions& options) {
+  return DuckdbPrinter(&resolve, options).whole(expr);
+}
+
 }  // namespace strandline::sql

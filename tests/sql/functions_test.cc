@@ -105,7 +105,8 @@ const std::vector<Case>& scalar_cases() {
       {"s:a", "NULL"},
       {"X'4142'", "AB"},
       {"DATE '2024-01-31' + INTERVAL 1 MONTH", "2024-02-29"},
-      {"dt + INTERVAL 1 DAY", "ERROR DATE column plus an INTERVAL"},
+      {"dt + INTERVAL 1 DAY", "2024-03-01"},
+      {"dt + INTERVAL 1 HOUR", "ERROR a DATE column plus hours"},
       {"CAST(dt AS DATE) + INTERVAL 1 DAY", "2024-03-01"},
       {"ts + INTERVAL 1 DAY 2 HOURS", "2024-03-01 15:14:15.678901+00"},
       {"ntz - INTERVAL '1 day'", "2024-02-28 13:14:15.5"},
@@ -534,7 +535,12 @@ const std::vector<Case>& aggregate_cases() {
       {"sum(d)", "8.0"},
       {"avg(i)", "1.6666666666666667"},
       {"mean(d)", "2.6666666666666665"},
-      {"avg(CAST(i AS DECIMAL(10, 2)))", "ERROR DECIMAL"},
+      {"avg(CAST(i AS DECIMAL(10, 2)))", "1.666667"},
+      {"avg(v / 2)", "10.0"},
+      {"avg(DISTINCT i)", "1.5"},
+      {"sum(CAST(i AS DECIMAL(10, 2)))", "5.00"},
+      {"sum(CAST(d AS FLOAT))", "ERROR cast it to DOUBLE"},
+      {"sum(v) FILTER (WHERE i = 2)", "30"},
       {"min(s)", "a"},
       {"max(v)", "30"},
       {"min_by(s, v)", "a"},
@@ -600,6 +606,7 @@ const std::vector<Case>& window_cases() {
       {"last_value(v, true) OVER (ORDER BY v)", "NULL 10 20 30"},
       {"first(v) IGNORE NULLS OVER (ORDER BY v)", "NULL 10 10 10"},
       {"sum(v) OVER (ORDER BY v)", "NULL 10 30 60"},
+      {"avg(v) OVER (ORDER BY v)", "NULL 10.0 15.0 20.0"},
       {"count(*) OVER (PARTITION BY s)", "2 1 2 1"},
       {"collect_list(v) OVER (ORDER BY v)", "[] [10] [10, 20] [10, 20, 30]"},
   };
@@ -694,6 +701,43 @@ TEST_F(Functions, GiveSparksValues) {
     if (function.kind == FunctionKind::kGenerator) continue;  // queries_test.cc
     EXPECT_TRUE(covered_.count(&function) > 0)
         << "no case for " << function.name << " with " << function.min_args << " arguments";
+  }
+}
+
+// Where Spark's type follows from the argument's, so does ours.
+TEST_F(Functions, GiveSparksTypes) {
+  const std::vector<Case> cases = {
+      {"sum(i)", "BIGINT"},
+      {"sum(l)", "BIGINT"},
+      {"sum(d)", "DOUBLE"},
+      {"sum(c)", "DECIMAL(22,2)"},
+      {"sum(i) OVER ()", "BIGINT"},
+      {"avg(i)", "DOUBLE"},
+      {"avg(d)", "DOUBLE"},
+      {"avg(c)", "DECIMAL(17,6)"},
+      {"i / 2", "DOUBLE"},
+      {"i DIV 2", "BIGINT"},
+      {"i + 1", "INTEGER"},
+      {"l * 2", "BIGINT"},
+      {"sequence(i, 9)", "INTEGER[]"},
+      {"dt + INTERVAL 1 DAY", "DATE"},
+      {"ts + INTERVAL 1 DAY", "TIMESTAMP WITH TIME ZONE"},
+      {"ntz + INTERVAL 1 DAY", "TIMESTAMP"},
+      {"coalesce(n, 1)", "INTEGER"},
+      {"collect_list(i)", "INTEGER[]"},
+      {"CAST(l AS INT)", "INTEGER"},
+      {"1.5", "DECIMAL(2,1)"},
+      {"2147483648", "BIGINT"},
+  };
+  for (const Case& test_case : cases) {
+    SCOPED_TRACE(test_case.expression);
+    const auto parsed = parse_expression(test_case.expression, "case");
+    ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+    const auto printed = print_duckdb(**parsed, options_);
+    ASSERT_TRUE(printed.ok()) << printed.error().message;
+    const auto columns = connection_->describe("SELECT " + *printed + " AS x FROM " + kOneRow);
+    ASSERT_TRUE(columns.ok()) << columns.error().message;
+    EXPECT_EQ((*columns)[0].engine_type, test_case.expected) << *printed;
   }
 }
 
