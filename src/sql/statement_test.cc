@@ -1,0 +1,322 @@
+// Statements: every form of sql.md, its fields, and its refusals.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sql/duckdb_printer.h"
+#include "sql/parser.h"
+
+namespace strandline::sql {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+template <typename T>
+T parsed(const std::string& text) {
+  const Script script = parse_script(text, "t.sql");
+  for (const Error& error : script.errors) ADD_FAILURE() << render_error(error, text);
+  const T* body =
+      script.statements.size() == 1 ? std::get_if<T>(&script.statements[0].body) : nullptr;
+  if (body == nullptr) ADD_FAILURE() << "not one statement of the kind: " << text;
+  return body == nullptr ? T{} : *body;
+}
+
+std::vector<std::string> texts(const std::vector<Name>& names) {
+  std::vector<std::string> result;
+  for (const Name& name : names) result.push_back(name.text);
+  return result;
+}
+
+// "CODE line:column message" of each error.
+std::vector<std::string> errors(const std::string& text) {
+  std::vector<std::string> result;
+  for (const Error& error : parse_script(text, "t.sql").errors) {
+    result.push_back(error.code + " " + std::to_string(error.place->line) + ":" +
+                     std::to_string(error.place->column) + " " + error.message);
+  }
+  return result;
+}
+
+TEST(Statement, CreateStreamingTable) {
+  const auto table = parsed<CreateStreamingTable>(R"(
+    CREATE OR REFRESH PRIVATE STREAMING TABLE IF NOT EXISTS main.s.t (
+      id INT NOT NULL COMMENT 'key', v STRING DEFAULT 'x', d DATE GENERATED ALWAYS AS (CAST(ts AS DATE)), ts TIMESTAMP,
+      CONSTRAINT a EXPECT (id > 0), CONSTRAINT b EXPECT (v IS NOT NULL) ON VIOLATION DROP ROW,
+      CONSTRAINT c EXPECT (d > '2020-01-01') ON VIOLATION FAIL UPDATE, CONSTRAINT k CHECK (id < 100))
+    USING delta PARTITIONED BY (d) LOCATION '/p' COMMENT 'text' DEFAULT COLLATION UTF8_BINARY
+    TBLPROPERTIES ('a.b' = 'c', delta.enableRowTracking = false, pipelines.cdc.tombstoneGCThresholdInSeconds = 60)
+    AS SELECT * FROM STREAM x)");
+  EXPECT_TRUE(table.or_refresh);
+  EXPECT_TRUE(table.is_private);
+  EXPECT_TRUE(table.if_not_exists);
+  EXPECT_THAT(table.name.parts, ElementsAre("main", "s", "t"));
+  ASSERT_THAT(table.options.columns, SizeIs(4));
+  EXPECT_FALSE(table.options.columns[0].nullable);
+  EXPECT_EQ(table.options.columns[0].comment, "key");
+  EXPECT_EQ(literal_text(*table.options.columns[1].default_value), "x");
+  EXPECT_EQ(print_spark(*table.options.columns[2].generated_as), "CAST(ts AS DATE)");
+  ASSERT_THAT(table.options.expectations, SizeIs(3));
+  EXPECT_EQ(table.options.expectations[0].on_violation, OnViolation::kKeep);
+  EXPECT_EQ(table.options.expectations[1].on_violation, OnViolation::kDropRow);
+  EXPECT_EQ(table.options.expectations[2].on_violation, OnViolation::kFailUpdate);
+  ASSERT_THAT(table.options.checks, SizeIs(1));
+  EXPECT_THAT(texts(table.options.partitioned_by), ElementsAre("d"));
+  EXPECT_EQ(table.options.using_format->text, "delta");
+  EXPECT_EQ(table.options.location, "/p");
+  EXPECT_EQ(table.options.comment, "text");
+  ASSERT_THAT(table.options.properties, SizeIs(3));
+  EXPECT_EQ(table.options.properties[1].key, "delta.enableRowTracking");
+  EXPECT_EQ(table.options.properties[1].value, "false");
+  EXPECT_EQ(table.options.properties[2].value, "60");
+  EXPECT_NE(table.query, nullptr);
+
+  const auto with_flow = parsed<CreateStreamingTable>(
+      "CREATE STREAMING TABLE t CLUSTER BY (a, b) FLOW AUTO CDC FROM STREAM(s) KEYS (id) SEQUENCE "
+      "BY ts");
+  ASSERT_TRUE(with_flow.auto_cdc.has_value());
+  EXPECT_THAT(texts(with_flow.auto_cdc->keys), ElementsAre("id"));
+  EXPECT_THAT(texts(with_flow.options.cluster_by), ElementsAre("a", "b"));
+}
+
+TEST(Statement, ViewsAndOldForms) {
+  const auto view = parsed<CreateMaterializedView>(
+      "CREATE OR REFRESH MATERIALIZED VIEW v COMMENT 'c' AS SELECT 1");
+  EXPECT_TRUE(view.or_refresh);
+  EXPECT_EQ(view.options.comment, "c");
+  EXPECT_THAT(
+      parsed<CreateMaterializedView>("CREATE OR REFRESH LIVE TABLE v AS SELECT 1").name.parts,
+      ElementsAre("v"));
+  EXPECT_THAT(parsed<CreateStreamingTable>("CREATE OR REFRESH STREAMING LIVE TABLE t").name.parts,
+              ElementsAre("t"));
+  const auto plain = parsed<CreateView>(
+      "CREATE TEMPORARY LIVE VIEW v (a COMMENT 'x', b, CONSTRAINT e EXPECT (a > 0)) TBLPROPERTIES "
+      "('k' = 'v') AS SELECT 1, 2");
+  EXPECT_TRUE(plain.temporary);
+  EXPECT_THAT(texts(plain.columns), ElementsAre("a", "b"));
+  EXPECT_THAT(plain.expectations, SizeIs(1));
+  EXPECT_TRUE(parsed<CreateView>("CREATE OR REPLACE VIEW a.v AS SELECT 1").or_replace);
+}
+
+TEST(Statement, Flows) {
+  const auto insert = parsed<CreateInsertFlow>(
+      "CREATE FLOW f AS INSERT INTO ONCE t BY NAME SELECT * FROM VALUES (1) AS v(a)");
+  EXPECT_TRUE(insert.once);
+  EXPECT_TRUE(insert.by_name);
+  EXPECT_THAT(insert.target.parts, ElementsAre("t"));
+  EXPECT_TRUE(
+      parsed<CreateInsertFlow>("CREATE FLOW f AS INSERT ONCE INTO t BY NAME SELECT 1").once);
+  const auto named_once =
+      parsed<CreateInsertFlow>("CREATE FLOW f AS INSERT INTO once BY NAME SELECT 1");
+  EXPECT_FALSE(named_once.once);
+  EXPECT_THAT(named_once.target.parts, ElementsAre("once"));
+
+  const auto old_form = parsed<CreateAutoCdcFlow>(
+      "APPLY CHANGES INTO LIVE.t FROM STREAM(LIVE.s) KEYS (id) SEQUENCE BY ts");
+  EXPECT_FALSE(old_form.flow_name.has_value());
+  EXPECT_THAT(old_form.target.parts, ElementsAre("t"));
+
+  const auto snapshot = parsed<CreateAutoCdcFlow>(
+      "CREATE FLOW f AS AUTO CDC INTO t FROM SNAPSHOT (SELECT * FROM s) WITH VERSION (SELECT "
+      "max(v) FROM s) KEYS (id) "
+      "STORED AS SCD TYPE 2 TRACK HISTORY ON (a)");
+  EXPECT_TRUE(snapshot.clauses.from_snapshot);
+  EXPECT_NE(snapshot.clauses.snapshot_version, nullptr);
+  EXPECT_FALSE(parsed<CreateAutoCdcFlow>("CREATE FLOW f AS AUTO CDC INTO target FROM "
+                                         "stream(snapshot) KEYS (id) SEQUENCE BY source")
+                   .clauses.from_snapshot);
+
+  const auto partial = parsed<CreateAutoCdcFlow>(
+      "CREATE FLOW f AS AUTO CDC INTO t FROM STREAM s KEYS id SEQUENCE BY bt SYSTEM SEQUENCE BY st "
+      "STORED AS BITEMPORAL");
+  EXPECT_EQ(partial.clauses.stored_as, StoredAs::kBitemporal);
+  EXPECT_NE(partial.clauses.system_sequence_by, nullptr);
+  EXPECT_EQ(parsed<CreateAutoCdcFlow>("CREATE FLOW f AS AUTO CDC INTO t FROM STREAM s KEYS (id) "
+                                      "SEQUENCE BY n COLUMNS TO UPDATE c")
+                .clauses.columns_to_update->text,
+            "c");
+  const auto all = parsed<CreateAutoCdcFlow>(
+      "CREATE FLOW f AS AUTO CDC INTO t FROM STREAM s KEYS (id) IGNORE NULL UPDATES SEQUENCE BY n "
+      "COLUMNS *");
+  EXPECT_TRUE(all.clauses.ignore_null_updates);
+  EXPECT_FALSE(all.clauses.ignore_null_columns.has_value());
+  EXPECT_TRUE(all.clauses.columns->except);
+  EXPECT_THAT(all.clauses.columns->names, IsEmpty());
+  EXPECT_NE(parsed<CreateAutoCdcFlow>("CREATE FLOW f AS AUTO CDC INTO t FROM (FROM STREAM(x) |> "
+                                      "SELECT a, b |> WHERE a > 1) KEYS (a) SEQUENCE BY b")
+                .clauses.source,
+            nullptr);
+}
+
+TEST(Statement, TablesAndData) {
+  const auto table = parsed<CreateTable>(
+      "CREATE TABLE IF NOT EXISTS s.t (id INT) TBLPROPERTIES (delta.enableChangeDataFeed = true)");
+  EXPECT_TRUE(table.if_not_exists);
+  EXPECT_THAT(parsed<CreateTable>("CREATE OR REPLACE TABLE t AS SELECT 1 AS a").name.parts,
+              ElementsAre("t"));
+  EXPECT_TRUE(parsed<CreateSchema>("CREATE SCHEMA IF NOT EXISTS main.x COMMENT 'c'").if_not_exists);
+  EXPECT_THAT(parsed<CreateSchema>("CREATE DATABASE x").name.parts, ElementsAre("x"));
+
+  const auto insert = parsed<Insert>("INSERT INTO t (id, __START_AT) VALUES (123, NULL)");
+  EXPECT_THAT(texts(insert.columns), ElementsAre("id", "__START_AT"));
+  EXPECT_EQ(parsed<Insert>("INSERT OVERWRITE TABLE t SELECT 1").mode, InsertMode::kOverwrite);
+  EXPECT_TRUE(parsed<Insert>("INSERT INTO t BY NAME SELECT 1 AS a").by_name);
+  EXPECT_THAT(parsed<Insert>("INSERT INTO t (SELECT 1)").columns, IsEmpty());
+  const auto replace = parsed<Insert>("INSERT INTO t REPLACE WHERE d >= '2024' SELECT 1");
+  EXPECT_EQ(replace.mode, InsertMode::kReplaceWhere);
+  EXPECT_NE(replace.replace_where, nullptr);
+
+  const auto update = parsed<Update>("UPDATE a.t AS x SET x.b = b + 1, t.c = 'y' WHERE x.id = 1");
+  ASSERT_THAT(update.assignments, SizeIs(2));
+  EXPECT_EQ(update.assignments[0].first.text, "b");
+  EXPECT_EQ(update.alias->text, "x");
+  EXPECT_NE(parsed<Delete>("DELETE FROM delta.`/p/q` WHERE a = 1").where, nullptr);
+  EXPECT_TRUE(parsed<Delete>("DELETE FROM delta.`/p/q`").table.is_path);
+  EXPECT_THAT(parsed<Truncate>("TRUNCATE TABLE a.b").table.parts, ElementsAre("a", "b"));
+  EXPECT_EQ(parsed<Drop>("DROP VIEW IF EXISTS v").what, Drop::What::kView);
+  EXPECT_TRUE(parsed<Drop>("DROP SCHEMA s CASCADE").cascade);
+  EXPECT_EQ(parsed<Drop>("DROP MATERIALIZED VIEW v").what, Drop::What::kTable);
+}
+
+TEST(Statement, Questions) {
+  EXPECT_EQ(parsed<Describe>("DESCRIBE t").what, Describe::What::kColumns);
+  EXPECT_EQ(parsed<Describe>("DESC TABLE EXTENDED a.t").what, Describe::What::kExtended);
+  EXPECT_EQ(parsed<Describe>("DESCRIBE DETAIL t").what, Describe::What::kDetail);
+  EXPECT_EQ(parsed<Describe>("DESCRIBE HISTORY t").what, Describe::What::kHistory);
+  EXPECT_THAT(parsed<Describe>("DESCRIBE history").table.parts, ElementsAre("history"));
+  const auto properties = parsed<Show>("SHOW TBLPROPERTIES my_mv ('delta.enableRowTracking')");
+  EXPECT_EQ(properties.what, Show::What::kTableProperties);
+  EXPECT_EQ(properties.key, "delta.enableRowTracking");
+  EXPECT_EQ(parsed<Show>("SHOW TABLES IN main.s").name->parts.size(), 2u);
+  EXPECT_EQ(parsed<Show>("SHOW CREATE TABLE t").what, Show::What::kCreateTable);
+  EXPECT_EQ(parsed<Show>("SHOW DATABASES").what, Show::What::kSchemas);
+  EXPECT_EQ(parsed<Show>("SHOW COLUMNS IN t").what, Show::What::kColumns);
+  EXPECT_NE(parsed<Explain>("EXPLAIN FORMATTED SELECT 1").query, nullptr);
+  EXPECT_TRUE(parsed<Use>("USE CATALOG main").catalog);
+  EXPECT_THAT(parsed<Use>("USE SCHEMA a.b").name.parts, ElementsAre("a", "b"));
+  EXPECT_NE(parsed<SelectStatement>("FROM t |> LIMIT 1").query, nullptr);
+  EXPECT_NE(parsed<SelectStatement>("VALUES (1)").query, nullptr);
+}
+
+TEST(Statement, SetAndSubstitution) {
+  const auto option = parsed<SetOption>(
+      "SET spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled = true;");
+  EXPECT_EQ(option.key, "spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled");
+  EXPECT_EQ(option.value, "true");
+  EXPECT_FALSE(parsed<SetOption>("SET a.b").value.has_value());
+  EXPECT_EQ(parsed<SetOption>("SET start = '2024-01-01 00:00:00'").value, "'2024-01-01 00:00:00'");
+
+  const Substitution configuration = [](const std::string& key) -> std::optional<std::string> {
+    if (key == "src") return "main.raw";
+    if (key == "day") return "from configuration";
+    return std::nullopt;
+  };
+  const std::string text =
+      "SET day = '2024-01-01';\nSELECT '${src}', ${day} FROM ${src}.t -- ${unknown} in a comment "
+      "is text\n;";
+  const Script script = parse_script(text, "t.sql", configuration);
+  ASSERT_THAT(script.errors, IsEmpty());
+  ASSERT_THAT(script.statements, SizeIs(2));
+  EXPECT_EQ(print_spark(*std::get<SelectStatement>(script.statements[1].body).query),
+            "SELECT 'main.raw', '2024-01-01' FROM main.raw.t");
+  EXPECT_EQ(script.statements[1].text, "SELECT 'main.raw', '2024-01-01' FROM main.raw.t");
+
+  const Script missing = parse_script("SELECT 1;\nSELECT ${nope} +", "t.sql", configuration);
+  ASSERT_THAT(missing.errors, SizeIs(2));
+  EXPECT_EQ(missing.errors[0].code, "UNKNOWN_CONFIGURATION_KEY");
+  EXPECT_EQ(missing.errors[0].place->line, 2);
+  EXPECT_EQ(missing.errors[0].place->column, 8);
+  // A place after a value counts in the user's text.
+  const Script after = parse_script("SELECT ${src} ) FROM t", "t.sql", configuration);
+  ASSERT_THAT(after.errors, SizeIs(1));
+  EXPECT_EQ(after.errors[0].place->column, 15);
+}
+
+TEST(Statement, ConstructsOfLaterAreRefusedByName) {
+  const auto construct = [](const std::string& text) { return parsed<NotYet>(text).construct; };
+  EXPECT_EQ(
+      construct(
+          "MERGE WITH SCHEMA EVOLUTION INTO t USING s ON t.a = s.a WHEN MATCHED THEN UPDATE SET *"),
+      "MERGE");
+  EXPECT_EQ(construct("ALTER TABLE <table_name> UNSET TBLPROPERTIES ('a')"), "ALTER TABLE");
+  EXPECT_EQ(construct("OPTIMIZE t ZORDER BY (a)"), "OPTIMIZE");
+  EXPECT_EQ(construct("VACUUM t RETAIN 5 HOURS DRY RUN"), "VACUUM");
+  EXPECT_EQ(construct("RESTORE TABLE t TO VERSION AS OF 3"), "RESTORE TABLE");
+  EXPECT_EQ(construct("REFRESH STREAMING TABLE t"), "REFRESH STREAMING TABLE");
+  EXPECT_EQ(construct("CREATE SINK s"), "CREATE SINK");
+  EXPECT_EQ(construct("CREATE FUNCTION f() RETURNS INT RETURN 1"), "CREATE FUNCTION");
+  EXPECT_EQ(construct("CREATE TABLE a SHALLOW CLONE b"), "CREATE TABLE ... CLONE");
+}
+
+TEST(Statement, RefusedClauses) {
+  EXPECT_THAT(errors("CREATE STREAMING TABLE t (a INT MASK f) AS SELECT 1"),
+              ElementsAre(HasSubstr("UNSUPPORTED_CONSTRUCT 1:33 MASK of a column")));
+  EXPECT_THAT(errors("CREATE STREAMING TABLE t WITH ROW FILTER f ON (a)"),
+              ElementsAre(HasSubstr("WITH ROW FILTER")));
+  EXPECT_THAT(errors("CREATE TABLE t (a INT PRIMARY KEY)"),
+              ElementsAre(HasSubstr("PRIMARY KEY of a column")));
+  EXPECT_THAT(errors("CREATE TABLE t (id BIGINT GENERATED ALWAYS AS IDENTITY)"),
+              ElementsAre(HasSubstr("IDENTITY")));
+  EXPECT_THAT(errors("CREATE TABLE t (a VARCHAR(5))"),
+              ElementsAre(HasSubstr("VARCHAR is not supported: use STRING")));
+  EXPECT_THAT(errors("CREATE TABLE t PARTITIONED BY (bucket(4, a))"),
+              ElementsAre(HasSubstr("partition transform bucket")));
+  EXPECT_THAT(
+      errors("CREATE FLOW f AS AUTO CDC INTO t FROM STREAM s WHERE a KEYS (id) SEQUENCE BY b"),
+      ElementsAre(HasSubstr("WHERE after the source")));
+  EXPECT_THAT(errors("INSERT INTO t PARTITION (a = 1) SELECT 1"),
+              ElementsAre(HasSubstr("PARTITION (...)")));
+}
+
+TEST(Statement, AllMistakesInOneGo) {
+  EXPECT_THAT(errors(R"(CREATE STREAMING TABLE a (id INT, ID STRING);
+CREATE FLOW f AS AUTO CDC INTO t FROM STREAM s KEYS (a.id, b) SEQUENCE BY x SEQUENCE BY y COLUMNS (c.d);
+CREATE FLOW g AS AUTO CDC INTO t FROM STREAM s SEQENCE BY x;
+CREATE MATERIALISED VIEW v AS SELECT 1;
+SELECT 'open)"),
+              ElementsAre(HasSubstr("COLUMN_ALREADY_EXISTS 1:35"),
+                          HasSubstr("AUTOCDC_MULTIPART_COLUMN_IDENTIFIER 2:54"),
+                          HasSubstr("DUPLICATE_CLAUSES 2:77"),
+                          HasSubstr("AUTOCDC_MULTIPART_COLUMN_IDENTIFIER 2:100"),
+                          AllOf(HasSubstr("PARSE_SYNTAX_ERROR 3:48"), HasSubstr("KEYS")),
+                          AllOf(HasSubstr("PARSE_SYNTAX_ERROR 4:8"),
+                                HasSubstr("did you mean MATERIALIZED?")),
+                          HasSubstr("5:8 the string that starts with ' is not closed")));
+  const Script script = parse_script(
+      "CREATE MATERIALISED VIEW m.v AS SELECT 1; CREATE STREAMING TABLE t (a INT,, b INT);",
+      "t.sql");
+  EXPECT_THAT(script.doubtful_names, ElementsAre("m.v", "t"));
+}
+
+TEST(Statement, PlacesAndTexts) {
+  const Script script = parse_script("-- first\n  SELECT 1 ;\n\nSELECT 2", "t.sql");
+  ASSERT_THAT(script.statements, SizeIs(2));
+  EXPECT_EQ(script.statements[0].text, "SELECT 1");
+  EXPECT_EQ(script.statements[0].place.line, 2);
+  EXPECT_EQ(script.statements[0].place.column, 3);
+  EXPECT_EQ(script.statements[1].place.line, 4);
+  EXPECT_EQ(script.statements[1].place.file, "t.sql");
+  EXPECT_THAT(parse_script(" ; ;; -- nothing", "t.sql").statements, IsEmpty());
+}
+
+TEST(RenderError, ShowsTheLineWithACaret) {
+  const std::string text = "SELECT 1;\nSELECT '客户',\t é +;";
+  const Script script = parse_script(text, "q.sql");
+  ASSERT_THAT(script.errors, SizeIs(1));
+  EXPECT_EQ(
+      render_error(script.errors[0], text),
+      "q.sql:2:18: [PARSE_SYNTAX_ERROR] found the end of the statement, expected an expression\n"
+      " 2 | SELECT '客户',  é +;\n"
+      "   |                    ^");
+  Error without_place = script.errors[0];
+  without_place.place.reset();
+  EXPECT_EQ(render_error(without_place, text),
+            "[PARSE_SYNTAX_ERROR] found the end of the statement, expected an expression");
+  Error beyond = script.errors[0];
+  beyond.place->line = 99;
+  EXPECT_THAT(render_error(beyond, text), HasSubstr("q.sql:99:18"));
+}
+
+}  // namespace
+}  // namespace strandline::sql
