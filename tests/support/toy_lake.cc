@@ -143,6 +143,11 @@ Status ToyLake::insert_by_hand(const std::vector<std::string>& rows) {
   return {};
 }
 
+Status ToyLake::delete_by_hand(const std::string& condition) {
+  SL_TRY(connection_.execute(fmt::format("DELETE FROM {} WHERE {}", kTarget, condition)));
+  return {};
+}
+
 Result<duck::Rows> ToyLake::target_rows() const {
   if (!target_schema_) return duck::Rows{};
   return connection_.query(fmt::format("SELECT {}\"__toy_row_id\" FROM {} ORDER BY \"__toy_pos\"",

@@ -36,8 +36,9 @@ class ToyLake {
   Result<BatchOutcome> run_batch(const cdc::Declaration& declaration,
                                  const cdc::SourceFacts& source_facts, const std::string& source,
                                  const cdc::ProgramOptions& options = {});
-  // Hand-made rows: SQL values for the target's columns.
+  // Hand edits: SQL values for the target's columns; a condition.
   Status insert_by_hand(const std::vector<std::string>& rows);
+  Status delete_by_hand(const std::string& condition);
 
   // Columns and __toy_row_id of all rows as text, in position order (a sort would turn -0.0 into
   // 0.0).
