@@ -780,6 +780,7 @@ class LocalTables : public ::testing::Test {
 
 TEST_F(LocalTables, AppendersOfManyThreadsAllLand) {
   std::vector<std::thread> threads;
+  threads.reserve(4);
   std::vector<int> failures(4, 0);
   for (size_t i = 0; i < failures.size(); ++i) {
     threads.emplace_back([&, i] { failures[i] = append_many("t" + std::to_string(i) + "-", 15); });
@@ -805,6 +806,7 @@ TEST_F(LocalTables, OneCreatorWins) {
     const std::string path = root_ + "/new" + std::to_string(round);
     std::atomic<int> wins = 0;
     std::vector<std::thread> threads;
+    threads.reserve(4);
     for (int i = 0; i < 4; ++i) {
       threads.emplace_back([&] {
         auto transaction = Transaction::create(open_table(store_, path), definition());

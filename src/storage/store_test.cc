@@ -72,6 +72,7 @@ TEST_P(Stores, PutIfAbsentHasOneWinnerAmongThreads) {
     std::atomic<int> wins = 0;
     std::atomic<int> losses = 0;
     std::vector<std::thread> threads;
+    threads.reserve(4);
     for (int i = 0; i < 4; ++i) {
       threads.emplace_back([&, i] {
         const Status put =
