@@ -17,10 +17,11 @@ constexpr int64_t kMinBatches = 16;
 constexpr int64_t kMaxBatches = 256;
 
 Error broken(const std::string& path) {
-  return corrupt("CHECKPOINT_CORRUPT",
-                 "'{}' is not a checkpoint file of this program: restore it, or run a full refresh of "
-                 "the flow's target",
-                 path);
+  return corrupt(
+      "CHECKPOINT_CORRUPT",
+      "'{}' is not a checkpoint file of this program: restore it, or run a full refresh of "
+      "the flow's target",
+      path);
 }
 
 void print_file(JsonWriter& w, const ConsumedFile& file) {
@@ -190,8 +191,8 @@ std::string checkpoint_name(const std::string& name) {
   std::string out;
   for (const char c : fold_name(name)) {
     const auto byte = static_cast<unsigned char>(c);
-    const bool plain = byte >= 0x80 || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
-                       c == '-' || (c == '.' && !out.empty());
+    const bool plain = byte >= 0x80 || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+                       c == '_' || c == '-' || (c == '.' && !out.empty());
     if (plain) {
       out += c;
     } else {
@@ -264,7 +265,8 @@ Result<FlowCheckpoint> FlowCheckpoint::open(std::shared_ptr<storage::Store> stor
     }
   }
   if (checkpoint.state_batch_ >= 0) {
-    SL_ASSIGN(const auto text, checkpoint.store_->read(checkpoint.file("state", checkpoint.state_batch_)));
+    SL_ASSIGN(const auto text,
+              checkpoint.store_->read(checkpoint.file("state", checkpoint.state_batch_)));
     SL_TRY(checkpoint.load_state(text));
     checkpoint.last_batch_ = checkpoint.state_batch_;
   }

@@ -1,5 +1,5 @@
-// A flow's progress on disk (auto-cdc.md section 9): planned batches, finished batches, and what the
-// flow has consumed so far.
+// A flow's progress on disk (auto-cdc.md section 9): planned batches, finished batches, and what
+// the flow has consumed so far.
 //
 //   <pipeline>/checkpoints/<catalog.schema.table>/generation.json   which full refresh we live in
 //   <pipeline>/checkpoints/<catalog.schema.table>/<generation>/<flow>/
@@ -7,8 +7,8 @@
 //       done-<n>.json   written after it
 //       state-<n>.json  everything consumed up to batch n; plan and done files up to n are gone
 //
-// Progress is known by (target, flow). A full refresh moves the target to the next generation in one
-// step: its flows begin anew, and old rows leave with the first commit of that generation.
+// Progress is known by (target, flow). A full refresh moves the target to the next generation in
+// one step: its flows begin anew, and old rows leave with the first commit of that generation.
 #pragma once
 
 #include <strandline/result.h>
@@ -49,8 +49,8 @@ bool operator==(const DeltaOffset& a, const DeltaOffset& b);
 
 // What one batch takes from one source.
 struct SourcePlan {
-  std::string key;                  // names the source within its flow
-  std::vector<ConsumedFile> files;  // read_files
+  std::string key;                      // names the source within its flow
+  std::vector<ConsumedFile> files;      // read_files
   std::optional<DeltaOffset> from, to;  // a Delta stream: [from, to)
   // read_files: columns as inferred or declared, so that a later update evolves from them.
   std::optional<Schema> schema;
@@ -58,9 +58,9 @@ struct SourcePlan {
 
 struct BatchPlan {
   int64_t batch = 0;
-  int64_t time_us = 0;      // current_timestamp() of the batch
-  std::string definition;   // fingerprint of the flow's text
-  std::string target_id;    // Delta table id; empty while there is no table
+  int64_t time_us = 0;     // current_timestamp() of the batch
+  std::string definition;  // fingerprint of the flow's text
+  std::string target_id;   // Delta table id; empty while there is no table
   // State version the batch builds on, -1 for none: a re-run reads this one when its own state
   // commit is already there.
   delta::Version state_version = -1;
@@ -72,7 +72,8 @@ struct BatchPlan {
 class TargetCheckpoint {
  public:
   // directory: the target's folder. A missing file is generation 0.
-  static Result<TargetCheckpoint> open(std::shared_ptr<storage::Store> store, std::string directory);
+  static Result<TargetCheckpoint> open(std::shared_ptr<storage::Store> store,
+                                       std::string directory);
   int64_t generation() const { return generation_; }
   // Folder of a flow's checkpoint in the current generation.
   std::string flow_directory(const std::string& flow) const;
@@ -135,8 +136,8 @@ class FlowCheckpoint {
   std::string directory_;
   bool exists_ = false;
   int64_t last_batch_ = -1;
-  int64_t state_batch_ = -1;   // of the newest state file
-  size_t state_files_ = 0;     // files listed in it
+  int64_t state_batch_ = -1;  // of the newest state file
+  size_t state_files_ = 0;    // files listed in it
   std::string target_id_;
   std::string definition_;
   bool had_state_ = false;

@@ -108,8 +108,8 @@ TEST_F(CheckpointTest, ThousandsOfBatchesStaySmall) {
   EXPECT_EQ(checkpoint.definition(), "d");
 }
 
-// Stops the store at every mutating call of two batches with a compaction between them: what is read
-// again is always the last state that was reached or the one before it.
+// Stops the store at every mutating call of two batches with a compaction between them: what is
+// read again is always the last state that was reached or the one before it.
 TEST_F(CheckpointTest, StopsAnywhere) {
   for (const auto mode : {storage::FaultMode::kStop, storage::FaultMode::kErrorAfter}) {
     for (int at = 1; at < 200; ++at) {

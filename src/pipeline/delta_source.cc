@@ -17,14 +17,16 @@ std::string lower(std::string text) {
 
 // The added files of one commit as the stream sees them.
 Result<std::vector<delta::AddFile>> commit_files(const delta::Table& table, delta::Version version,
-                                                 const StreamOptions& options, const std::string& shown) {
+                                                 const StreamOptions& options,
+                                                 const std::string& shown) {
   auto actions = table.commit(version);
   if (!actions.ok()) {
     if (actions.error().kind != ErrorKind::kNotFound) return actions.error();
-    return not_found("DELTA_MISSING_FILES_UNEXPECTED_VERSION",
-                     "the log of '{}' no longer has version {}, which this stream reads next: run a full "
-                     "refresh of the flow's target",
-                     shown, version);
+    return not_found(
+        "DELTA_MISSING_FILES_UNEXPECTED_VERSION",
+        "the log of '{}' no longer has version {}, which this stream reads next: run a full "
+        "refresh of the flow's target",
+        shown, version);
   }
   std::vector<delta::AddFile> files;
   bool removes = false;
@@ -40,17 +42,19 @@ Result<std::vector<delta::AddFile>> commit_files(const delta::Table& table, delt
     return files;
   }
   if (!files.empty()) {
-    return invalid_data("DELTA_SOURCE_TABLE_IGNORE_CHANGES",
-                        "version {} of '{}' changes rows, and a stream reads only what is added: pass over "
-                        "such commits with STREAM {} WITH (skipChangeCommits=true), or stream from a table "
-                        "that is only appended to",
-                        version, shown, shown);
+    return invalid_data(
+        "DELTA_SOURCE_TABLE_IGNORE_CHANGES",
+        "version {} of '{}' changes rows, and a stream reads only what is added: pass over "
+        "such commits with STREAM {} WITH (skipChangeCommits=true), or stream from a table "
+        "that is only appended to",
+        version, shown, shown);
   }
   if (options.ignore_deletes) return files;
-  return invalid_data("DELTA_SOURCE_IGNORE_DELETE",
-                      "version {} of '{}' deletes rows, and a stream reads only what is added: pass over such "
-                      "commits with STREAM {} WITH (skipChangeCommits=true)",
-                      version, shown, shown);
+  return invalid_data(
+      "DELTA_SOURCE_IGNORE_DELETE",
+      "version {} of '{}' deletes rows, and a stream reads only what is added: pass over such "
+      "commits with STREAM {} WITH (skipChangeCommits=true)",
+      version, shown, shown);
 }
 
 std::vector<delta::AddFile> initial_files(const delta::Snapshot& snapshot) {
@@ -92,7 +96,8 @@ Result<DeltaOffset> walk(const delta::Table& table, const StreamOptions& options
 
 }  // namespace
 
-std::optional<StreamOptions> read_stream_options(const sql::TableUse& use, std::vector<Error>* errors) {
+std::optional<StreamOptions> read_stream_options(const sql::TableUse& use,
+                                                 std::vector<Error>* errors) {
   StreamOptions options;
   const size_t before = errors->size();
   for (const auto& option : use.stream_options) {
@@ -104,13 +109,16 @@ std::optional<StreamOptions> read_stream_options(const sql::TableUse& use, std::
     const std::string value = lower(option.value);
     const auto flag = [&] {
       if (value != "true" && value != "false") {
-        fail(invalid_argument("STREAM_OPTION", "option '{}' is true or false, not '{}'", option.key, option.value));
+        fail(invalid_argument("STREAM_OPTION", "option '{}' is true or false, not '{}'", option.key,
+                              option.value));
       }
       return value == "true";
     };
     const auto number = [&]() -> int64_t {
-      if (value.empty() || value.size() > 18 || value.find_first_not_of("0123456789") != std::string::npos) {
-        fail(invalid_argument("STREAM_OPTION", "option '{}' is a whole number, not '{}'", option.key, option.value));
+      if (value.empty() || value.size() > 18 ||
+          value.find_first_not_of("0123456789") != std::string::npos) {
+        fail(invalid_argument("STREAM_OPTION", "option '{}' is a whole number, not '{}'",
+                              option.key, option.value));
         return 0;
       }
       return std::stoll(value);
@@ -131,8 +139,9 @@ std::optional<StreamOptions> read_stream_options(const sql::TableUse& use, std::
       options.max_bytes = std::max<int64_t>(1, number());
     } else if (key == "readchangefeed" || key == "readchangedata") {
       if (flag()) {
-        fail(unsupported("STREAM_OPTION", "{} is not supported yet: stream from an append-only table, or pass "
-                                          "over changes with skipChangeCommits=true",
+        fail(unsupported("STREAM_OPTION",
+                         "{} is not supported yet: stream from an append-only table, or pass "
+                         "over changes with skipChangeCommits=true",
                          option.key));
       }
     } else {
@@ -144,25 +153,28 @@ std::optional<StreamOptions> read_stream_options(const sql::TableUse& use, std::
 }
 
 Result<DeltaRange> plan_delta(const delta::Table& table, const delta::Snapshot& newest,
-                              const StreamOptions& options, const std::optional<DeltaOffset>& progress,
-                              bool unlimited, const std::string& shown) {
+                              const StreamOptions& options,
+                              const std::optional<DeltaOffset>& progress, bool unlimited,
+                              const std::string& shown) {
   const std::string& id = newest.metadata.id;
   DeltaRange range;
   if (progress) {
     if (progress->table_id != id) {
-      return invalid_data("DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE",
-                          "'{}' was dropped and made anew since this stream last read it (table id {}, before "
-                          "{}): run a full refresh of the flow's target",
-                          shown, id, progress->table_id);
+      return invalid_data(
+          "DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE",
+          "'{}' was dropped and made anew since this stream last read it (table id {}, before "
+          "{}): run a full refresh of the flow's target",
+          shown, id, progress->table_id);
     }
     range.from = *progress;
   } else if (options.starting_latest) {
     range.from = DeltaOffset{id, newest.version + 1, 0, false};
   } else if (options.starting_version) {
     if (*options.starting_version > newest.version + 1) {
-      return invalid_argument("STREAM_STARTING_VERSION",
-                              "startingVersion {} of '{}' does not exist yet: the newest version is {}",
-                              *options.starting_version, shown, newest.version);
+      return invalid_argument(
+          "STREAM_STARTING_VERSION",
+          "startingVersion {} of '{}' does not exist yet: the newest version is {}",
+          *options.starting_version, shown, newest.version);
     }
     range.from = DeltaOffset{id, *options.starting_version, 0, false};
   } else {
@@ -170,30 +182,31 @@ Result<DeltaRange> plan_delta(const delta::Table& table, const delta::Snapshot& 
   }
   int64_t files = 0;
   int64_t bytes = 0;
-  SL_ASSIGN(range.to, walk(table, options, range.from, newest.version, shown, [&](const delta::AddFile& file) {
-              if (!unlimited && files > 0 &&
-                  (files >= options.max_files || bytes + file.size_bytes > options.max_bytes)) {
-                return false;
-              }
-              ++files;
-              bytes += file.size_bytes;
-              return true;
-            }));
+  SL_ASSIGN(
+      range.to,
+      walk(table, options, range.from, newest.version, shown, [&](const delta::AddFile& file) {
+        if (!unlimited && files > 0 &&
+            (files >= options.max_files || bytes + file.size_bytes > options.max_bytes)) {
+          return false;
+        }
+        ++files;
+        bytes += file.size_bytes;
+        return true;
+      }));
   range.has_data = files > 0;
   return range;
 }
 
-Result<std::shared_ptr<const delta::Snapshot>> delta_range(const delta::Table& table,
-                                                           const delta::Snapshot& newest,
-                                                           const StreamOptions& options,
-                                                           const DeltaOffset& from, const DeltaOffset& to,
-                                                           const std::string& shown) {
+Result<std::shared_ptr<const delta::Snapshot>> delta_range(
+    const delta::Table& table, const delta::Snapshot& newest, const StreamOptions& options,
+    const DeltaOffset& from, const DeltaOffset& to, const std::string& shown) {
   auto part = std::make_shared<delta::Snapshot>(newest);
   if (from.table_id != newest.metadata.id) {
-    return invalid_data("DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE",
-                        "'{}' was dropped and made anew since this batch was planned: run a full refresh of "
-                        "the flow's target",
-                        shown);
+    return invalid_data(
+        "DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE",
+        "'{}' was dropped and made anew since this batch was planned: run a full refresh of "
+        "the flow's target",
+        shown);
   }
   part->files.clear();
   part->tombstones.clear();

@@ -19,12 +19,13 @@ struct StreamOptions {
   std::optional<delta::Version> starting_version;
   bool starting_latest = false;
   std::optional<int64_t> starting_timestamp_ms;
-  int64_t max_files = 1000;      // of one batch
+  int64_t max_files = 1000;       // of one batch
   int64_t max_bytes = 8ll << 30;  // of one batch; its first file may be larger
 };
 
 // Options after WITH. Errors: unknown and unsupported ones by name, with places.
-std::optional<StreamOptions> read_stream_options(const sql::TableUse& use, std::vector<Error>* errors);
+std::optional<StreamOptions> read_stream_options(const sql::TableUse& use,
+                                                 std::vector<Error>* errors);
 
 struct DeltaRange {
   DeltaOffset from, to;
@@ -32,18 +33,17 @@ struct DeltaRange {
 };
 
 // Next part of the stream up to and with version `end`. shown names the table in errors.
-// Errors: DELTA_SOURCE_TABLE_IGNORE_CHANGES and DELTA_SOURCE_IGNORE_DELETE (kInvalidData) at the first
-// commit that changes or deletes rows, DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE,
+// Errors: DELTA_SOURCE_TABLE_IGNORE_CHANGES and DELTA_SOURCE_IGNORE_DELETE (kInvalidData) at the
+// first commit that changes or deletes rows, DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE,
 // DELTA_MISSING_FILES_UNEXPECTED_VERSION when the log no longer reaches back.
 Result<DeltaRange> plan_delta(const delta::Table& table, const delta::Snapshot& newest,
-                              const StreamOptions& options, const std::optional<DeltaOffset>& progress,
-                              bool unlimited, const std::string& shown);
+                              const StreamOptions& options,
+                              const std::optional<DeltaOffset>& progress, bool unlimited,
+                              const std::string& shown);
 
 // A snapshot whose files are exactly those of the range, with newest's schema.
-Result<std::shared_ptr<const delta::Snapshot>> delta_range(const delta::Table& table,
-                                                           const delta::Snapshot& newest,
-                                                           const StreamOptions& options,
-                                                           const DeltaOffset& from, const DeltaOffset& to,
-                                                           const std::string& shown);
+Result<std::shared_ptr<const delta::Snapshot>> delta_range(
+    const delta::Table& table, const delta::Snapshot& newest, const StreamOptions& options,
+    const DeltaOffset& from, const DeltaOffset& to, const std::string& shown);
 
 }  // namespace strandline::pipeline

@@ -16,8 +16,8 @@ using duck::quote_literal;
 
 Schema event_schema() {
   Schema schema;
-  for (const char* name : {"id", "sequence", "origin", "timestamp", "message", "level", "maturity_level", "error",
-                           "details", "event_type"}) {
+  for (const char* name : {"id", "sequence", "origin", "timestamp", "message", "level",
+                           "maturity_level", "error", "details", "event_type"}) {
     const bool is_time = std::string(name) == "timestamp";
     schema.fields.push_back(
         Field{name, DataType::primitive(is_time ? TypeId::kTimestamp : TypeId::kString), true, {}});
@@ -25,7 +25,9 @@ Schema event_schema() {
   return schema;
 }
 
-std::string nullable(const std::string& text) { return text.empty() ? "NULL" : quote_literal(text); }
+std::string nullable(const std::string& text) {
+  return text.empty() ? "NULL" : quote_literal(text);
+}
 
 }  // namespace
 
@@ -105,7 +107,8 @@ void EventLog::add(const std::string& type, const std::string& level, const std:
 }
 
 Status EventLog::write() {
-  const std::string path = context_.warehouse->pipeline_directory(context_.spec.name) + "/event_log";
+  const std::string path =
+      context_.warehouse->pipeline_directory(context_.spec.name) + "/event_log";
   const delta::Table table(context_.store, context_.parquet, path);
   SL_ASSIGN(const bool exists, table.exists());
   std::optional<delta::Transaction> transaction;
@@ -117,26 +120,31 @@ Status EventLog::write() {
     delta::NewTable definition;
     definition.schema = event_schema();
     // Readers of every kind look at this table, and its rows never change.
-    definition.properties = {{"delta.enableRowTracking", "false"}, {"delta.enableDeletionVectors", "false"}};
+    definition.properties = {{"delta.enableRowTracking", "false"},
+                             {"delta.enableDeletionVectors", "false"}};
     SL_ASSIGN(auto created, delta::Transaction::create(table, definition));
     transaction.emplace(std::move(created));
   }
   std::string rows;
   int number = 0;
   for (const auto& event : events_) {
-    rows += fmt::format("{}({}, {}, {}, make_timestamptz(CAST({} AS BIGINT)), {}, {}, 'STABLE', {}, {}, {})",
-                        rows.empty() ? "" : ", ", quote_literal(new_uuid()),
-                        quote_literal(fmt::format("{{\"update_id\":\"{}\",\"number\":{}}}", update_id_, number++)),
-                        quote_literal(event.origin), event.time_us, quote_literal(event.message),
-                        quote_literal(event.level), nullable(event.error), quote_literal(event.details),
-                        quote_literal(event.type));
+    rows += fmt::format(
+        "{}({}, {}, {}, make_timestamptz(CAST({} AS BIGINT)), {}, {}, 'STABLE', {}, {}, {})",
+        rows.empty() ? "" : ", ", quote_literal(new_uuid()),
+        quote_literal(fmt::format("{{\"update_id\":\"{}\",\"number\":{}}}", update_id_, number++)),
+        quote_literal(event.origin), event.time_us, quote_literal(event.message),
+        quote_literal(event.level), nullable(event.error), quote_literal(event.details),
+        quote_literal(event.type));
   }
   const std::string query = fmt::format(
-      "SELECT id, sequence, origin, timestamp, message, level, maturity_level, CAST(error AS VARCHAR) AS error, details, "
-      "event_type FROM (VALUES {}) AS e(id, sequence, origin, timestamp, message, level, maturity_level, error, details, "
+      "SELECT id, sequence, origin, timestamp, message, level, maturity_level, CAST(error AS "
+      "VARCHAR) AS error, details, "
+      "event_type FROM (VALUES {}) AS e(id, sequence, origin, timestamp, message, level, "
+      "maturity_level, error, details, "
       "event_type)",
       rows);
-  SL_ASSIGN(const auto files, duck::write_files(*context_.connection, table, transaction->snapshot(), query));
+  SL_ASSIGN(const auto files,
+            duck::write_files(*context_.connection, table, transaction->snapshot(), query));
   for (const auto& file : files) transaction->add_file(file);
   if (exists) transaction->set_blind_append();
   transaction->set_operation("WRITE", {{"mode", json_string("Append")}});

@@ -1,5 +1,5 @@
-// The event log of a pipeline: a Delta table with the columns of the public event log, one commit for
-// each update (auto-cdc.md section 12).
+// The event log of a pipeline: a Delta table with the columns of the public event log, one commit
+// for each update (auto-cdc.md section 12).
 #pragma once
 
 #include <strandline/result.h>
@@ -16,10 +16,11 @@ class EventLog {
  public:
   EventLog(const Context& context, std::string update_id);
 
-  // type: "create_update", "flow_definition", "flow_progress", "update_progress". details: JSON value
-  // that stands under the type's name. flow may be null.
+  // type: "create_update", "flow_definition", "flow_progress", "update_progress". details: JSON
+  // value that stands under the type's name. flow may be null.
   void add(const std::string& type, const std::string& level, const std::string& message,
-           const std::string& details, const FlowReport* flow = nullptr, const Error* error = nullptr);
+           const std::string& details, const FlowReport* flow = nullptr,
+           const Error* error = nullptr);
 
   // Appends the events to <pipeline>/event_log in one commit.
   Status write();

@@ -12,19 +12,22 @@ using duck::quote_literal;
 using duck::quote_name;
 
 bool is_integer(TypeId id) {
-  return id == TypeId::kLong || id == TypeId::kInteger || id == TypeId::kShort || id == TypeId::kByte;
+  return id == TypeId::kLong || id == TypeId::kInteger || id == TypeId::kShort ||
+         id == TypeId::kByte;
 }
 
 // JSON text of a value -> its characters.
 std::string json_text(const std::string& value) {
-  return fmt::format("CASE WHEN starts_with({0}, '\"') THEN {0} ->> '$' ELSE CAST({0} AS VARCHAR) END", value);
+  return fmt::format(
+      "CASE WHEN starts_with({0}, '\"') THEN {0} ->> '$' ELSE CAST({0} AS VARCHAR) END", value);
 }
 
 }  // namespace
 
 std::string carrier_type(const DataType& type) {
   switch (type.id) {
-    case TypeId::kDecimal: return "JSON";  // tells numbers, which are doubles to the engine, from text
+    case TypeId::kDecimal:
+      return "JSON";  // tells numbers, which are doubles to the engine, from text
     case TypeId::kStruct: {
       std::string out = "STRUCT(";
       for (const auto& field : *type.fields) {
@@ -33,9 +36,12 @@ std::string carrier_type(const DataType& type) {
       }
       return out + ")";
     }
-    case TypeId::kArray: return carrier_type(*type.element) + "[]";
-    case TypeId::kMap: return fmt::format("MAP(VARCHAR, {})", carrier_type(*type.element));
-    default: return "VARCHAR";
+    case TypeId::kArray:
+      return carrier_type(*type.element) + "[]";
+    case TypeId::kMap:
+      return fmt::format("MAP(VARCHAR, {})", carrier_type(*type.element));
+    default:
+      return "VARCHAR";
   }
 }
 
@@ -46,7 +52,8 @@ std::string bad_value(const std::string& value, const DataType& type, TextKind k
     case TypeId::kInteger:
     case TypeId::kShort:
     case TypeId::kByte:
-      // The engine would round 1.5 and read 1_000: what does not print as it was written is looked at.
+      // The engine would round 1.5 and read 1_000: what does not print as it was written is looked
+      // at.
       return fmt::format(
           "CASE WHEN {0} IS NULL THEN false WHEN TRY_CAST({0} AS {1}) IS NULL THEN true "
           "WHEN CAST(TRY_CAST({0} AS {1}) AS VARCHAR) = {0} THEN false "
@@ -103,12 +110,14 @@ std::string bad_value(const std::string& value, const DataType& type, TextKind k
       if (kind == TextKind::kText) return "false";
       // A number of more than 17 digits, which went through a double.
       return fmt::format(
-          "COALESCE(contains({0}, 'e+') AND regexp_full_match({0}, '-?[0-9]\\.[0-9]{{14,17}}e\\+[0-9]+'), false)",
+          "COALESCE(contains({0}, 'e+') AND regexp_full_match({0}, "
+          "'-?[0-9]\\.[0-9]{{14,17}}e\\+[0-9]+'), false)",
           value);
     case TypeId::kStruct: {
       std::string out;
       for (const auto& field : *type.fields) {
-        const std::string part = fmt::format("struct_extract({}, {})", value, quote_literal(field.name));
+        const std::string part =
+            fmt::format("struct_extract({}, {})", value, quote_literal(field.name));
         out += (out.empty() ? "(" : " OR ") + bad_value(part, field.type, kind);
       }
       return fmt::format("({} IS NOT NULL AND {}))", value, out);
@@ -120,28 +129,33 @@ std::string bad_value(const std::string& value, const DataType& type, TextKind k
     }
     case TypeId::kMap: {
       const std::string item = fmt::format("sl_item{}", value.size());
-      return fmt::format("COALESCE(len(list_filter(map_entries({0}), lambda {1}: {2} OR {3})) > 0, false)",
-                         value, item,
-                         bad_value(fmt::format("struct_extract({}, 'key')", item), *type.key, TextKind::kText),
-                         bad_value(fmt::format("struct_extract({}, 'value')", item), *type.element, kind));
+      return fmt::format(
+          "COALESCE(len(list_filter(map_entries({0}), lambda {1}: {2} OR {3})) > 0, false)", value,
+          item,
+          bad_value(fmt::format("struct_extract({}, 'key')", item), *type.key, TextKind::kText),
+          bad_value(fmt::format("struct_extract({}, 'value')", item), *type.element, kind));
     }
-    default: return fmt::format("({0} IS NOT NULL AND TRY_CAST({0} AS {1}) IS NULL)", value, target);
+    default:
+      return fmt::format("({0} IS NOT NULL AND TRY_CAST({0} AS {1}) IS NULL)", value, target);
   }
 }
 
 std::string good_value(const std::string& value, const DataType& type, TextKind kind) {
   const std::string target = duck::engine_type(type);
   switch (type.id) {
-    case TypeId::kString: return value;
+    case TypeId::kString:
+      return value;
     case TypeId::kDecimal:
-      return fmt::format("TRY_CAST({} AS {})", kind == TextKind::kJson ? json_text(value) : value, target);
+      return fmt::format("TRY_CAST({} AS {})", kind == TextKind::kJson ? json_text(value) : value,
+                         target);
     case TypeId::kBinary:
       return kind == TextKind::kText ? fmt::format("encode({})", value)
                                      : fmt::format("TRY(from_base64({}))", value);
     case TypeId::kStruct: {
       std::string out;
       for (const auto& field : *type.fields) {
-        const std::string part = fmt::format("struct_extract({}, {})", value, quote_literal(field.name));
+        const std::string part =
+            fmt::format("struct_extract({}, {})", value, quote_literal(field.name));
         if (!out.empty()) out += ", ";
         out += quote_name(field.name) + " := " + good_value(part, field.type, kind);
       }
@@ -155,7 +169,8 @@ std::string good_value(const std::string& value, const DataType& type, TextKind 
     case TypeId::kMap: {
       const std::string item = fmt::format("sl_item{}", value.size());
       return fmt::format(
-          "CASE WHEN {0} IS NOT NULL THEN map_from_entries(list_transform(map_entries({0}), lambda {1}: "
+          "CASE WHEN {0} IS NOT NULL THEN map_from_entries(list_transform(map_entries({0}), lambda "
+          "{1}: "
           "struct_pack(k := {2}, v := {3}))) END",
           value, item,
           good_value(fmt::format("struct_extract({}, 'key')", item), *type.key, TextKind::kText),

@@ -16,8 +16,8 @@ enum class TextKind {
 // DuckDB type in which a JSON value of this type is read: text where the engine would round.
 std::string carrier_type(const DataType& type);
 
-// Boolean SQL: the value (an expression without side effects, evaluated several times) is not null and
-// cannot become `type` exactly.
+// Boolean SQL: the value (an expression without side effects, evaluated several times) is not null
+// and cannot become `type` exactly.
 std::string bad_value(const std::string& value, const DataType& type, TextKind kind);
 // SQL that converts a value that is not bad.
 std::string good_value(const std::string& value, const DataType& type, TextKind kind);

@@ -31,11 +31,13 @@ class Reader {
     const auto take = [&](const std::string& key, const std::optional<std::string>& value,
                           const SourcePlace& place) {
       if (!value) {
-        fail(place, invalid_argument("READ_FILES_OPTION", "option '{}' of read_files needs a literal", key));
+        fail(place, invalid_argument("READ_FILES_OPTION",
+                                     "option '{}' of read_files needs a literal", key));
         return;
       }
       if (!seen.insert(lower(key)).second) {
-        fail(place, invalid_argument("READ_FILES_OPTION", "option '{}' of read_files is given twice", key));
+        fail(place, invalid_argument("READ_FILES_OPTION",
+                                     "option '{}' of read_files is given twice", key));
         return;
       }
       if (lower(key) == "format") {
@@ -65,8 +67,9 @@ class Reader {
     std::optional<std::string> path;
     if (use_.arguments.size() == 1) path = sql::literal_text(*use_.arguments[0]);
     if (!path || path->empty()) {
-      fail(use_.place, invalid_argument("READ_FILES_PATH", "read_files needs one path as text, as in "
-                                                           "read_files('data', format => 'json')"));
+      fail(use_.place, invalid_argument("READ_FILES_PATH",
+                                        "read_files needs one path as text, as in "
+                                        "read_files('data', format => 'json')"));
       return;
     }
     options_.path = *path;
@@ -77,10 +80,11 @@ class Reader {
     } else if (location.rfind("file:/", 0) == 0) {
       location = location.substr(5);
     } else if (colon != std::string::npos && colon > 1 && location.compare(colon, 2, ":/") == 0) {
-      fail(use_.place, unsupported("READ_FILES_SCHEME",
-                                   "read_files('{}'): '{}' paths are not supported yet: copy or mount the "
-                                   "files and name a folder",
-                                   *path, location.substr(0, colon)));
+      fail(use_.place,
+           unsupported("READ_FILES_SCHEME",
+                       "read_files('{}'): '{}' paths are not supported yet: copy or mount the "
+                       "files and name a folder",
+                       *path, location.substr(0, colon)));
     }
     namespace fs = std::filesystem;
     location = (fs::path(root) / location).lexically_normal().string();
@@ -114,17 +118,19 @@ class Reader {
     } else if (name.ends_with(".parquet")) {
       options_.format = FileFormat::kParquet;
     } else {
-      fail(use_.place, invalid_argument("READ_FILES_FORMAT",
-                                        "read_files('{}') does not say the format of its files: add "
-                                        "format => 'json', 'csv' or 'parquet'",
-                                        options_.path));
+      fail(use_.place,
+           invalid_argument("READ_FILES_FORMAT",
+                            "read_files('{}') does not say the format of its files: add "
+                            "format => 'json', 'csv' or 'parquet'",
+                            options_.path));
     }
   }
 
   bool boolean(const std::string& key, const std::string& value, const SourcePlace& place) {
     const std::string text = lower(value);
     if (text != "true" && text != "false") {
-      fail(place, invalid_argument("READ_FILES_OPTION", "option '{}' is true or false, not '{}'", key, value));
+      fail(place, invalid_argument("READ_FILES_OPTION", "option '{}' is true or false, not '{}'",
+                                   key, value));
     }
     return text == "true";
   }
@@ -134,7 +140,8 @@ class Reader {
     int64_t unit = 1;
     if (text.ends_with("b") && text.size() > 1) text.pop_back();
     for (const auto& [suffix, factor] :
-         {std::pair{'k', int64_t{1} << 10}, std::pair{'m', int64_t{1} << 20}, std::pair{'g', int64_t{1} << 30}}) {
+         {std::pair{'k', int64_t{1} << 10}, std::pair{'m', int64_t{1} << 20},
+          std::pair{'g', int64_t{1} << 30}}) {
       if (!text.empty() && text.back() == suffix) {
         unit = factor;
         text.pop_back();
@@ -144,15 +151,18 @@ class Reader {
     const bool digits = !text.empty() && text.size() <= 12 &&
                         text.find_first_not_of("0123456789") == std::string::npos;
     if (!digits || std::stoll(text) <= 0) {
-      fail(place, invalid_argument("READ_FILES_OPTION", "option '{}' is a number above 0, not '{}'", key, value));
+      fail(place, invalid_argument("READ_FILES_OPTION", "option '{}' is a number above 0, not '{}'",
+                                   key, value));
       return 1;
     }
     return std::stoll(text) * unit;
   }
 
-  std::string character(const std::string& key, const std::string& value, const SourcePlace& place) {
+  std::string character(const std::string& key, const std::string& value,
+                        const SourcePlace& place) {
     if (value.size() > 1) {
-      fail(place, unsupported("READ_FILES_OPTION", "option '{}' is one ASCII character, not '{}'", key, value));
+      fail(place, unsupported("READ_FILES_OPTION", "option '{}' is one ASCII character, not '{}'",
+                              key, value));
     }
     return value;
   }
@@ -170,8 +180,8 @@ class Reader {
             const SourcePlace& place) {
     if (lower(value) != lower(allowed)) {
       fail(place, unsupported("READ_FILES_OPTION",
-                              "{} => '{}' is not supported: only '{}', which is the default here", key,
-                              value, allowed));
+                              "{} => '{}' is not supported: only '{}', which is the default here",
+                              key, value, allowed));
     }
   }
 
@@ -183,7 +193,8 @@ class Reader {
       options_.schema_hints = ddl(key, value, place);
     } else if (name == "rescueddatacolumn") {
       options_.rescued_column = value;
-    } else if (name == "filenamepattern" || name == "pathglobfilter" || name == "pathglobalfilter") {
+    } else if (name == "filenamepattern" || name == "pathglobfilter" ||
+               name == "pathglobalfilter") {
       options_.name_pattern = value;
     } else if (name == "recursivefilelookup") {
       options_.recursive = boolean(key, value, place);
@@ -230,15 +241,17 @@ class Reader {
     } else if (name == "schemaevolutionmode") {
       only(key, value, "addNewColumns", place);
     } else {
-      fail(place, unsupported("READ_FILES_OPTION", "option '{}' of read_files is not supported", key));
+      fail(place,
+           unsupported("READ_FILES_OPTION", "option '{}' of read_files is not supported", key));
     }
   }
 
   void check_together() {
     if (options_.format != FileFormat::kCsv) {
       for (const auto& [key, place] : csv_only_) {
-        fail(place, invalid_argument("READ_FILES_OPTION", "option '{}' is for csv files, these are {}", key,
-                                     to_string(options_.format)));
+        fail(place,
+             invalid_argument("READ_FILES_OPTION", "option '{}' is for csv files, these are {}",
+                              key, to_string(options_.format)));
       }
     }
     if (options_.schema) {
@@ -251,14 +264,17 @@ class Reader {
       if (options_.rescued_column) {
         if (const auto index = options_.schema->find(*options_.rescued_column)) {
           if (options_.schema->fields[*index].type.id != TypeId::kString) {
-            fail(use_.place, invalid_argument("READ_FILES_OPTION", "column '{}' for rescued data is STRING",
-                                              *options_.rescued_column));
+            fail(use_.place,
+                 invalid_argument("READ_FILES_OPTION", "column '{}' for rescued data is STRING",
+                                  *options_.rescued_column));
           }
-          options_.schema->fields.erase(options_.schema->fields.begin() + static_cast<long>(*index));
+          options_.schema->fields.erase(options_.schema->fields.begin() +
+                                        static_cast<long>(*index));
         }
       }
       if (options_.schema->fields.empty()) {
-        fail(use_.place, invalid_argument("READ_FILES_OPTION", "the schema of read_files has no column"));
+        fail(use_.place,
+             invalid_argument("READ_FILES_OPTION", "the schema of read_files has no column"));
       }
       check_types(*options_.schema);
     }
@@ -267,8 +283,9 @@ class Reader {
       fail(use_.place, unsupported("READ_FILES_OPTION", "rescued data is for json and csv files"));
     }
     if (options_.rescued_column && options_.multi_line && options_.format == FileFormat::kJson) {
-      fail(use_.place, unsupported("READ_FILES_OPTION", "rescued data needs one JSON value a line: leave out "
-                                                        "multiLine or '{}'",
+      fail(use_.place, unsupported("READ_FILES_OPTION",
+                                   "rescued data needs one JSON value a line: leave out "
+                                   "multiLine or '{}'",
                                    *options_.rescued_column));
     }
   }
@@ -277,14 +294,17 @@ class Reader {
     std::set<std::string> names;
     for (const auto& field : schema.fields) {
       if (!names.insert(fold_name(field.name)).second) {
-        fail(use_.place, invalid_argument("READ_FILES_OPTION", "column '{}' is given twice", field.name));
+        fail(use_.place,
+             invalid_argument("READ_FILES_OPTION", "column '{}' is given twice", field.name));
       }
       if (same_name(field.name, "_metadata")) {
-        fail(use_.place, invalid_argument("READ_FILES_OPTION", "'_metadata' is the name of the files' own data"));
+        fail(use_.place, invalid_argument("READ_FILES_OPTION",
+                                          "'_metadata' is the name of the files' own data"));
       }
       if (options_.format == FileFormat::kCsv && field.type.is_nested()) {
-        fail(use_.place, unsupported("READ_FILES_OPTION", "column '{}': a csv file has no {} values: read "
-                                                          "STRING and use from_json",
+        fail(use_.place, unsupported("READ_FILES_OPTION",
+                                     "column '{}': a csv file has no {} values: read "
+                                     "STRING and use from_json",
                                      field.name, to_sql(field.type)));
       }
       if (field.type.id == TypeId::kVariant || field.type.id == TypeId::kInterval) {
@@ -304,9 +324,12 @@ class Reader {
 
 const char* to_string(FileFormat format) {
   switch (format) {
-    case FileFormat::kJson: return "json";
-    case FileFormat::kCsv: return "csv";
-    case FileFormat::kParquet: return "parquet";
+    case FileFormat::kJson:
+      return "json";
+    case FileFormat::kCsv:
+      return "csv";
+    case FileFormat::kParquet:
+      return "parquet";
   }
   return "";
 }

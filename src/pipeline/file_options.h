@@ -27,8 +27,8 @@ struct FileOptions {
   std::optional<std::string> name_pattern;  // of the file name alone
   bool recursive = true;
   bool allow_overwrites = false;
-  int64_t max_files = 1000;          // of one batch
-  int64_t max_bytes = 8ll << 30;     // of one batch; its first file may be larger
+  int64_t max_files = 1000;       // of one batch
+  int64_t max_bytes = 8ll << 30;  // of one batch; its first file may be larger
   // CSV
   bool header = false;
   bool infer_types = false;

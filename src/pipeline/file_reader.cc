@@ -19,10 +19,17 @@ std::string escape_glob(const std::string& path) {
   std::string out;
   for (const char c : path) {
     switch (c) {
-      case '[': out += "[[]"; break;
-      case '*': out += "[*]"; break;
-      case '?': out += "[?]"; break;
-      default: out += c;
+      case '[':
+        out += "[[]";
+        break;
+      case '*':
+        out += "[*]";
+        break;
+      case '?':
+        out += "[?]";
+        break;
+      default:
+        out += c;
     }
   }
   return out;
@@ -70,7 +77,8 @@ std::string exact_columns(const Schema& schema, TextKind kind) {
 std::string empty_relation(const Schema& columns, bool with_metadata) {
   std::string out = "(SELECT ";
   for (const auto& field : columns.fields) {
-    out += fmt::format("CAST(NULL AS {}) AS {}, ", duck::engine_type(field.type), quote_name(field.name));
+    out += fmt::format("CAST(NULL AS {}) AS {}, ", duck::engine_type(field.type),
+                       quote_name(field.name));
   }
   if (with_metadata) {
     out += fmt::format("CAST(NULL AS {}) AS _metadata, ", duck::engine_type(metadata_type()));
@@ -88,21 +96,23 @@ std::string with_metadata(const std::string& relation, const Schema& columns,
   std::string values;
   for (const auto& file : files) {
     if (!values.empty()) values += ", ";
-    values += fmt::format("({}, {}, {})", quote_literal(file.path), file.size_bytes, file.modified_ms);
+    values +=
+        fmt::format("({}, {}, {})", quote_literal(file.path), file.size_bytes, file.modified_ms);
   }
-  const std::string index =
-      with_row_index
-          ? "CAST(f.__strandline_n - min(f.__strandline_n) OVER (PARTITION BY f.__strandline_path) AS BIGINT)"
-          : "CAST(NULL AS BIGINT)";
+  const std::string index = with_row_index ? "CAST(f.__strandline_n - min(f.__strandline_n) OVER "
+                                             "(PARTITION BY f.__strandline_path) AS BIGINT)"
+                                           : "CAST(NULL AS BIGINT)";
   return fmt::format(
       "(SELECT {} struct_pack(file_path := 'file://' || f.__strandline_path, file_name := "
       "parse_filename(f.__strandline_path), file_size := CAST(m.size AS BIGINT), "
-      "file_modification_time := make_timestamptz(CAST(m.ms AS BIGINT) * 1000), row_index := {}) AS _metadata "
+      "file_modification_time := make_timestamptz(CAST(m.ms AS BIGINT) * 1000), row_index := {}) "
+      "AS _metadata "
       "FROM {} AS f LEFT JOIN (VALUES {}) AS m(path, size, ms) ON m.path = f.__strandline_path)",
       names, index, relation, values);
 }
 
-// --- CSV headers ----------------------------------------------------------------------------------
+// --- CSV headers
+// ----------------------------------------------------------------------------------
 
 // First record of a CSV file as fields; quoted fields may hold separators and line ends.
 std::vector<std::string> split_header(std::string_view text, const FileOptions& options) {
@@ -152,7 +162,8 @@ Result<std::string> first_line(duck::Connection& connection, storage::Store& sto
   return text;
 }
 
-// Names of a CSV file's columns: its header, or _c0, _c1, … by the number of its first record's fields.
+// Names of a CSV file's columns: its header, or _c0, _c1, … by the number of its first record's
+// fields.
 Result<std::vector<std::string>> csv_names(duck::Connection& connection, storage::Store& store,
                                            const FileOptions& options, const ConsumedFile& file) {
   SL_ASSIGN(const auto line, first_line(connection, store, file));
@@ -165,7 +176,8 @@ Result<std::vector<std::string>> csv_names(duck::Connection& connection, storage
   std::set<std::string> seen;
   for (const auto& name : names) {
     if (!seen.insert(fold_name(name)).second) {
-      return invalid_data("CSV_HEADER", "file '{}': the header names column '{}' twice", file.path, name);
+      return invalid_data("CSV_HEADER", "file '{}': the header names column '{}' twice", file.path,
+                          name);
     }
   }
   return names;
@@ -173,9 +185,11 @@ Result<std::vector<std::string>> csv_names(duck::Connection& connection, storage
 
 std::string csv_options(const FileOptions& options) {
   std::string out = fmt::format(
-      "header={}, delim={}, quote={}, escape={}, nullstr={}, allow_quoted_nulls=false, auto_detect=false",
+      "header={}, delim={}, quote={}, escape={}, nullstr={}, allow_quoted_nulls=false, "
+      "auto_detect=false",
       options.header, quote_literal(options.separator), quote_literal(options.quote),
-      quote_literal(options.quote.empty() ? "" : options.escape), quote_literal(options.null_value));
+      quote_literal(options.quote.empty() ? "" : options.escape),
+      quote_literal(options.null_value));
   if (!options.comment.empty()) out += ", comment=" + quote_literal(options.comment);
   return out;
 }
@@ -219,42 +233,46 @@ std::string csv_group(const FileOptions& options, const Schema& schema,
     for (size_t i = 0; i < names.size() + spare; ++i) {
       if (used.count(i) > 0) continue;
       const std::string name = i < names.size() ? names[i] : fmt::format("_c{}", i);
-      entries += fmt::format("{}CASE WHEN c{} IS NOT NULL THEN struct_pack(k := {}, v := to_json(c{})) END",
-                             entries.empty() ? "" : ", ", i, quote_literal(name), i);
+      entries += fmt::format(
+          "{}CASE WHEN c{} IS NOT NULL THEN struct_pack(k := {}, v := to_json(c{})) END",
+          entries.empty() ? "" : ", ", i, quote_literal(name), i);
     }
     select += fmt::format(", [{}] AS extra", entries);
   }
   if (with_path) select += ", __strandline_path";
   if (with_index) select += ", row_number() OVER () AS __strandline_n";
-  return fmt::format("(SELECT {} FROM read_csv({}, columns={{{}}}, {}{}{}))", select, path_list(files),
-                     columns, csv_options(options), with_path ? ", filename='__strandline_path'" : "",
+  return fmt::format("(SELECT {} FROM read_csv({}, columns={{{}}}, {}{}{}))", select,
+                     path_list(files), columns, csv_options(options),
+                     with_path ? ", filename='__strandline_path'" : "",
                      options.rescued_column ? ", null_padding=true" : "");
 }
 
 Result<std::string> csv_raw(duck::Connection& connection, storage::Store& store,
                             const FileOptions& options, const Schema& schema,
-                            const std::vector<ConsumedFile>& files, bool with_path, bool with_index) {
+                            const std::vector<ConsumedFile>& files, bool with_path,
+                            bool with_index) {
   std::vector<std::pair<std::vector<std::string>, std::vector<ConsumedFile>>> groups;
   for (const auto& file : files) {
     SL_ASSIGN(auto names, csv_names(connection, store, options, file));
     if (names.empty()) continue;
     if (options.header) {
-      const bool any = std::any_of(names.begin(), names.end(), [&](const auto& name) {
-        return schema.find(name).has_value();
-      });
+      const bool any = std::any_of(names.begin(), names.end(),
+                                   [&](const auto& name) { return schema.find(name).has_value(); });
       if (!any) {
-        return invalid_data("CSV_HEADER",
-                            "file '{}': none of the columns is in the header '{}': does the file have one "
-                            "(header => true), and is sep right?",
-                            file.path, fmt::join(names, options.separator));
+        return invalid_data(
+            "CSV_HEADER",
+            "file '{}': none of the columns is in the header '{}': does the file have one "
+            "(header => true), and is sep right?",
+            file.path, fmt::join(names, options.separator));
       }
     } else if (!options.rescued_column && names.size() != schema.fields.size()) {
-      return invalid_data("CSV_COLUMNS", "file '{}', line 1: {} columns, the schema has {}", file.path,
-                          names.size(), schema.fields.size());
+      return invalid_data("CSV_COLUMNS", "file '{}', line 1: {} columns, the schema has {}",
+                          file.path, names.size(), schema.fields.size());
     }
     auto it = std::find_if(groups.begin(), groups.end(),
                            [&](const auto& group) { return group.first == names; });
-    if (it == groups.end()) it = groups.emplace(groups.end(), std::move(names), std::vector<ConsumedFile>{});
+    if (it == groups.end())
+      it = groups.emplace(groups.end(), std::move(names), std::vector<ConsumedFile>{});
     it->second.push_back(file);
   }
   if (groups.empty()) return std::string();
@@ -266,7 +284,8 @@ Result<std::string> csv_raw(duck::Connection& connection, storage::Store& store,
   return "(" + out + ")";
 }
 
-// --- JSON -----------------------------------------------------------------------------------------
+// --- JSON
+// -----------------------------------------------------------------------------------------
 
 std::string json_format(const FileOptions& options) {
   return options.multi_line ? "auto" : "newline_delimited";
@@ -285,15 +304,17 @@ std::string json_raw(const FileOptions& options, const Schema& schema,
   if (with_path) select += ", __strandline_path";
   if (with_index) select += ", row_number() OVER () AS __strandline_n";
   return fmt::format(
-      "(SELECT {} FROM read_json({}, format='{}', columns={{{}}}, maximum_object_size=134217728{}))", select,
-      path_list(files), json_format(options), columns,
+      "(SELECT {} FROM read_json({}, format='{}', columns={{{}}}, "
+      "maximum_object_size=134217728{}))",
+      select, path_list(files), json_format(options), columns,
       with_path ? ", filename='__strandline_path'" : "");
 }
 
 // Lines of text files with their number from 1, blank ones left out.
 std::string lines_of(const std::vector<ConsumedFile>& files) {
   return fmt::format(
-      "(SELECT p, n, rtrim(s[n], chr(13)) AS l FROM (SELECT p, s, unnest(range(1, len(s) + 1)) AS n FROM "
+      "(SELECT p, n, rtrim(s[n], chr(13)) AS l FROM (SELECT p, s, unnest(range(1, len(s) + 1)) AS "
+      "n FROM "
       "(SELECT filename AS p, string_split(content, chr(10)) AS s FROM read_text({}))) "
       "WHERE trim(s[n], ' ' || chr(9) || chr(13)) <> '')",
       path_list(files));
@@ -316,16 +337,20 @@ std::string line_raw(const std::string& json, const DataType& type) {
     return fmt::format("TRY(CAST({} AS {}))", json, carrier_type(type));
   }
   if (type.id == TypeId::kDecimal) return json;
-  return fmt::format("CASE WHEN starts_with({0}, '\"') THEN {0} ->> '$' ELSE CAST({0} AS VARCHAR) END", json);
+  return fmt::format(
+      "CASE WHEN starts_with({0}, '\"') THEN {0} ->> '$' ELSE CAST({0} AS VARCHAR) END", json);
 }
 
 // Lines with j0, j1, … (JSON of each column) and r0, r1, … and ok (the line is a JSON object).
 std::string json_lines(const Schema& schema, const std::vector<ConsumedFile>& files) {
-  std::string values = "p, n, l, (json_valid(l) AND json_type(CASE WHEN json_valid(l) THEN l END) = 'OBJECT') AS ok";
+  std::string values =
+      "p, n, l, (json_valid(l) AND json_type(CASE WHEN json_valid(l) THEN l END) = 'OBJECT') AS ok";
   std::string raw = "p, n, l, ok";
   for (size_t i = 0; i < schema.fields.size(); ++i) {
-    values += fmt::format(", CASE WHEN json_valid(l) THEN {} END AS j{}", line_value(schema.fields[i]), i);
-    raw += fmt::format(", j{}, {} AS r{}", i, line_raw(fmt::format("j{}", i), schema.fields[i].type), i);
+    values += fmt::format(", CASE WHEN json_valid(l) THEN {} END AS j{}",
+                          line_value(schema.fields[i]), i);
+    raw += fmt::format(", j{}, {} AS r{}", i,
+                       line_raw(fmt::format("j{}", i), schema.fields[i].type), i);
   }
   return fmt::format("(SELECT {} FROM (SELECT {} FROM {}))", raw, values, lines_of(files));
 }
@@ -346,18 +371,21 @@ std::string json_rescued(const FileOptions& options, const Schema& schema,
     select += fmt::format("CASE WHEN ok AND NOT {} THEN {} END AS {}, ", bad,
                           good_value(fmt::format("r{}", i), field.type, TextKind::kJson),
                           quote_name(field.name));
-    entries += fmt::format("{}CASE WHEN {} THEN struct_pack(k := {}, v := j{}) END", i > 0 ? ", " : "", bad,
-                           quote_literal(field.name), i);
+    entries += fmt::format("{}CASE WHEN {} THEN struct_pack(k := {}, v := j{}) END",
+                           i > 0 ? ", " : "", bad, quote_literal(field.name), i);
     known += (i > 0 ? ", " : "") + quote_literal(field.name);
   }
   const std::string found = fmt::format(
-      "list_concat(list_filter([{}], lambda x: x IS NOT NULL), list_transform(list_filter(json_keys("
+      "list_concat(list_filter([{}], lambda x: x IS NOT NULL), "
+      "list_transform(list_filter(json_keys("
       "CASE WHEN ok THEN l END), lambda k: k NOT IN ({})), lambda k: struct_pack(k := k, v := "
       "json_extract(l, '$.\"' || replace(replace(k, '\\', '\\\\'), '\"', '\\\"') || '\"'))))",
       entries, known);
   const std::string rescued = fmt::format(
-      "CASE WHEN NOT ok THEN CAST(json_object('_corrupt_record', l, '_file_path', 'file://' || p) AS VARCHAR) "
-      "WHEN len({0}) > 0 THEN CAST(to_json(map_from_entries(list_append({0}, struct_pack(k := '_file_path', "
+      "CASE WHEN NOT ok THEN CAST(json_object('_corrupt_record', l, '_file_path', 'file://' || p) "
+      "AS VARCHAR) "
+      "WHEN len({0}) > 0 THEN CAST(to_json(map_from_entries(list_append({0}, struct_pack(k := "
+      "'_file_path', "
       "v := to_json('file://' || p))))) AS VARCHAR) END",
       found);
   select += fmt::format("{} AS {}", rescued, quote_name(*options.rescued_column));
@@ -366,13 +394,16 @@ std::string json_rescued(const FileOptions& options, const Schema& schema,
   return fmt::format("(SELECT {} FROM {})", select, json_lines(schema, files));
 }
 
-// --- Parquet --------------------------------------------------------------------------------------
+// --- Parquet
+// --------------------------------------------------------------------------------------
 
 Result<std::string> parquet_typed(duck::Connection& connection, const Schema& schema,
-                                  const std::vector<ConsumedFile>& files, bool with_path, bool with_index) {
-  const std::string read = fmt::format(
-      "read_parquet({}, union_by_name=true, hive_partitioning=false{}{})", path_list(files),
-      with_path ? ", filename='__strandline_path'" : "", with_index ? ", file_row_number=true" : "");
+                                  const std::vector<ConsumedFile>& files, bool with_path,
+                                  bool with_index) {
+  const std::string read =
+      fmt::format("read_parquet({}, union_by_name=true, hive_partitioning=false{}{})",
+                  path_list(files), with_path ? ", filename='__strandline_path'" : "",
+                  with_index ? ", file_row_number=true" : "");
   SL_ASSIGN(const auto found, connection.describe("SELECT * FROM " + read));
   std::string select;
   for (size_t i = 0; i < schema.fields.size(); ++i) {
@@ -382,19 +413,23 @@ Result<std::string> parquet_typed(duck::Connection& connection, const Schema& sc
     });
     if (i > 0) select += ", ";
     if (it == found.end()) {
-      select += fmt::format("CAST(NULL AS {}) AS {}", duck::engine_type(field.type), quote_name(field.name));
+      select += fmt::format("CAST(NULL AS {}) AS {}", duck::engine_type(field.type),
+                            quote_name(field.name));
       continue;
     }
     const std::string raw = quote_name(it->name);
-    // Types without a counterpart of ours (unsigned, nanoseconds, UUID) convert by the engine's name.
-    const bool foreign = it->type.id == TypeId::kVoid || it->engine_type != duck::engine_type(it->type);
+    // Types without a counterpart of ours (unsigned, nanoseconds, UUID) convert by the engine's
+    // name.
+    const bool foreign =
+        it->type.id == TypeId::kVoid || it->engine_type != duck::engine_type(it->type);
     std::string bad;
     std::string good;
     if (foreign) {
       const std::string target = duck::engine_type(field.type);
-      bad = fmt::format("({0} IS NOT NULL AND (TRY_CAST({0} AS {1}) IS NULL OR "
-                        "TRY_CAST(TRY_CAST({0} AS {1}) AS {2}) IS DISTINCT FROM {0}))",
-                        raw, target, it->engine_type);
+      bad = fmt::format(
+          "({0} IS NOT NULL AND (TRY_CAST({0} AS {1}) IS NULL OR "
+          "TRY_CAST(TRY_CAST({0} AS {1}) AS {2}) IS DISTINCT FROM {0}))",
+          raw, target, it->engine_type);
       good = fmt::format("TRY_CAST({} AS {})", raw, target);
     } else {
       bad = bad_typed_value(raw, it->type, field.type);
@@ -412,7 +447,8 @@ Result<std::string> parquet_typed(duck::Connection& connection, const Schema& sc
   return fmt::format("(SELECT {} FROM {})", select, read);
 }
 
-// --- inference ------------------------------------------------------------------------------------
+// --- inference
+// ------------------------------------------------------------------------------------
 
 DataType type_of_structure(const Json& json) {
   if (json.is_string()) {
@@ -482,10 +518,10 @@ std::optional<DataType> evolve(const DataType& known, const DataType& found, Fil
 
 Result<Schema> find_json(duck::Connection& connection, const FileOptions& options,
                          const std::vector<ConsumedFile>& files) {
-  SL_ASSIGN(const auto rows,
-            connection.query(fmt::format("SELECT json_group_structure(json) FROM read_json_objects({}, "
-                                         "format='{}', maximum_object_size=134217728)",
-                                         path_list(files), json_format(options))));
+  SL_ASSIGN(const auto rows, connection.query(fmt::format(
+                                 "SELECT json_group_structure(json) FROM read_json_objects({}, "
+                                 "format='{}', maximum_object_size=134217728)",
+                                 path_list(files), json_format(options))));
   Schema schema;
   if (rows.rows.empty() || !rows.rows[0][0]) return schema;
   SL_ASSIGN(const auto structure, Json::parse(*rows.rows[0][0]));
@@ -496,8 +532,8 @@ Result<Schema> find_json(duck::Connection& connection, const FileOptions& option
   return schema;
 }
 
-Result<Schema> find_csv(duck::Connection& connection, storage::Store& store, const FileOptions& options,
-                        const std::vector<ConsumedFile>& files) {
+Result<Schema> find_csv(duck::Connection& connection, storage::Store& store,
+                        const FileOptions& options, const std::vector<ConsumedFile>& files) {
   Schema schema;
   for (const auto& file : files) {
     SL_ASSIGN(const auto names, csv_names(connection, store, options, file));
@@ -512,14 +548,15 @@ Result<Schema> find_csv(duck::Connection& connection, storage::Store& store, con
   plain.rescued_column.reset();
   SL_ASSIGN(const auto raw, csv_raw(connection, store, plain, schema, files, false, false));
   if (raw.empty()) return schema;
-  const TypeId candidates[] = {TypeId::kInteger, TypeId::kLong,    TypeId::kDouble,
+  const TypeId candidates[] = {TypeId::kInteger, TypeId::kLong, TypeId::kDouble,
                                TypeId::kBoolean, TypeId::kDate, TypeId::kTimestamp};
   std::string select;
   for (size_t i = 0; i < schema.fields.size(); ++i) {
     const std::string column = fmt::format("r{}", i);
     for (const TypeId id : candidates) {
-      select += fmt::format("{}COALESCE(bool_or({}), false) OR count({}) = 0", select.empty() ? "" : ", ",
-                            bad_value(column, DataType::primitive(id), TextKind::kText), column);
+      select +=
+          fmt::format("{}COALESCE(bool_or({}), false) OR count({}) = 0", select.empty() ? "" : ", ",
+                      bad_value(column, DataType::primitive(id), TextKind::kText), column);
     }
   }
   SL_ASSIGN(const auto rows, connection.query(fmt::format("SELECT {} FROM {}", select, raw)));
@@ -545,15 +582,22 @@ Result<Schema> find_parquet(duck::Connection& connection, const std::vector<Cons
   for (const auto& column : columns) {
     DataType type = column.type;
     const std::string& engine = column.engine_type;
-    if (engine == "UTINYINT") type = DataType::primitive(TypeId::kShort);
-    else if (engine == "USMALLINT") type = DataType::primitive(TypeId::kInteger);
-    else if (engine == "UINTEGER") type = DataType::primitive(TypeId::kLong);
-    else if (engine == "UBIGINT") type = DataType::decimal(20, 0);
-    else if (engine == "TIMESTAMP_NS" || engine == "TIMESTAMP_MS" || engine == "TIMESTAMP_S") type = DataType::primitive(TypeId::kTimestampNtz);
-    else if (engine == "UUID" || engine == "JSON" || engine.rfind("ENUM", 0) == 0) type = DataType::primitive(TypeId::kString);
+    if (engine == "UTINYINT")
+      type = DataType::primitive(TypeId::kShort);
+    else if (engine == "USMALLINT")
+      type = DataType::primitive(TypeId::kInteger);
+    else if (engine == "UINTEGER")
+      type = DataType::primitive(TypeId::kLong);
+    else if (engine == "UBIGINT")
+      type = DataType::decimal(20, 0);
+    else if (engine == "TIMESTAMP_NS" || engine == "TIMESTAMP_MS" || engine == "TIMESTAMP_S")
+      type = DataType::primitive(TypeId::kTimestampNtz);
+    else if (engine == "UUID" || engine == "JSON" || engine.rfind("ENUM", 0) == 0)
+      type = DataType::primitive(TypeId::kString);
     else if (type.id == TypeId::kVoid) {
-      return unsupported("READ_FILES_TYPE", "column '{}' of the Parquet files has type {}, which has no "
-                                            "counterpart in Delta: declare a schema without it",
+      return unsupported("READ_FILES_TYPE",
+                         "column '{}' of the Parquet files has type {}, which has no "
+                         "counterpart in Delta: declare a schema without it",
                          column.name, engine);
     }
     schema.fields.push_back(Field{column.name, type, true, {}});
@@ -582,31 +626,36 @@ std::optional<Error> explain_json(duck::Connection& connection, const FileOption
     checks += fmt::format(" WHEN {} THEN {}", bad_line_value(i, schema.fields[i].type), i);
   }
   for (const auto& file : files) {
-    const auto rows = connection.query(fmt::format(
-        "SELECT n, ok, why, left(l, 200) FROM (SELECT n, ok, l, CASE WHEN NOT ok THEN -1{} END AS why FROM "
-        "{}) WHERE why IS NOT NULL ORDER BY n LIMIT 1",
-        checks, json_lines(schema, {file})));
+    const auto rows =
+        connection.query(fmt::format("SELECT n, ok, why, left(l, 200) FROM (SELECT n, ok, l, CASE "
+                                     "WHEN NOT ok THEN -1{} END AS why FROM "
+                                     "{}) WHERE why IS NOT NULL ORDER BY n LIMIT 1",
+                                     checks, json_lines(schema, {file})));
     if (!rows.ok() || rows->rows.empty()) continue;
     const auto& row = rows->rows[0];
     const int64_t line = std::stoll(row[0].value_or("0"));
     const int64_t why = std::stoll(row[2].value_or("-1"));
     if (why < 0) {
-      return at_line(invalid_data("MALFORMED_RECORD",
-                                  "file '{}', line {}: not a JSON object: {} — correct the line, or keep bad "
-                                  "records with rescuedDataColumn => '_rescued_data'",
-                                  file.path, line, row[3].value_or("")),
-                     file.path, line);
+      return at_line(
+          invalid_data("MALFORMED_RECORD",
+                       "file '{}', line {}: not a JSON object: {} — correct the line, or keep bad "
+                       "records with rescuedDataColumn => '_rescued_data'",
+                       file.path, line, row[3].value_or("")),
+          file.path, line);
     }
     const auto& field = schema.fields[static_cast<size_t>(why)];
-    const auto value = connection.query(fmt::format("SELECT left(CAST(j{} AS VARCHAR), 100) FROM {} WHERE n = {}",
-                                                    why, json_lines(schema, {file}), line));
+    const auto value =
+        connection.query(fmt::format("SELECT left(CAST(j{} AS VARCHAR), 100) FROM {} WHERE n = {}",
+                                     why, json_lines(schema, {file}), line));
     return at_line(
-        invalid_data("VALUE_OUT_OF_TYPE",
-                     "file '{}', line {}: the value {} of '{}' does not fit {} — declare a type that holds "
-                     "it (schema, schemaHints), or keep bad records with rescuedDataColumn => '_rescued_data'",
-                     file.path, line,
-                     value.ok() && !value->rows.empty() ? value->rows[0][0].value_or("null") : "", field.name,
-                     to_sql(field.type)),
+        invalid_data(
+            "VALUE_OUT_OF_TYPE",
+            "file '{}', line {}: the value {} of '{}' does not fit {} — declare a type that holds "
+            "it (schema, schemaHints), or keep bad records with rescuedDataColumn => "
+            "'_rescued_data'",
+            file.path, line,
+            value.ok() && !value->rows.empty() ? value->rows[0][0].value_or("null") : "",
+            field.name, to_sql(field.type)),
         file.path, line);
   }
   return {};
@@ -623,11 +672,13 @@ std::optional<Error> explain_csv(duck::Connection& connection, storage::Store& s
       if (const auto text = after(error.message, reason)) what = reason + *text;
     }
     const int64_t number = std::strtoll(line->c_str(), nullptr, 10);
-    return at_line(invalid_data("MALFORMED_RECORD",
-                                "file '{}', line {}: {}: {} — correct the line, look at sep, quote and escape, "
-                                "or keep bad records with rescuedDataColumn => '_rescued_data'",
-                                file.value_or(""), number, what, record.value_or("")),
-                   file.value_or(""), number);
+    return at_line(
+        invalid_data(
+            "MALFORMED_RECORD",
+            "file '{}', line {}: {}: {} — correct the line, look at sep, quote and escape, "
+            "or keep bad records with rescuedDataColumn => '_rescued_data'",
+            file.value_or(""), number, what, record.value_or("")),
+        file.value_or(""), number);
   }
   for (const auto& file : files) {
     FileOptions plain = options;
@@ -636,24 +687,29 @@ std::optional<Error> explain_csv(duck::Connection& connection, storage::Store& s
     if (!raw.ok() || raw->empty()) continue;
     std::string checks;
     for (size_t i = 0; i < schema.fields.size(); ++i) {
-      checks += fmt::format(" WHEN {} THEN {}",
-                            bad_value(fmt::format("r{}", i), schema.fields[i].type, TextKind::kText), i);
+      checks +=
+          fmt::format(" WHEN {} THEN {}",
+                      bad_value(fmt::format("r{}", i), schema.fields[i].type, TextKind::kText), i);
     }
     std::string values;
-    for (size_t i = 0; i < schema.fields.size(); ++i) values += fmt::format(" WHEN {} THEN r{}", i, i);
-    const auto rows = connection.query(
-        fmt::format("SELECT __strandline_n, why, left(CASE why{} END, 100) FROM (SELECT *, CASE{} END AS why FROM {}) WHERE why IS "
-                    "NOT NULL ORDER BY __strandline_n LIMIT 1",
-                    values, checks, *raw));
+    for (size_t i = 0; i < schema.fields.size(); ++i)
+      values += fmt::format(" WHEN {} THEN r{}", i, i);
+    const auto rows =
+        connection.query(fmt::format("SELECT __strandline_n, why, left(CASE why{} END, 100) FROM "
+                                     "(SELECT *, CASE{} END AS why FROM {}) WHERE why IS "
+                                     "NOT NULL ORDER BY __strandline_n LIMIT 1",
+                                     values, checks, *raw));
     if (!rows.ok() || rows->rows.empty()) continue;
     const int64_t line = std::stoll(rows->rows[0][0].value_or("0")) + (options.header ? 1 : 0);
-    const auto& field = schema.fields[static_cast<size_t>(std::stoll(rows->rows[0][1].value_or("0")))];
-    return at_line(
-        invalid_data("VALUE_OUT_OF_TYPE",
-                     "file '{}', line {}: the value '{}' of '{}' does not fit {} — declare a type that holds "
-                     "it, or keep bad records with rescuedDataColumn => '_rescued_data'",
-                     file.path, line, rows->rows[0][2].value_or(""), field.name, to_sql(field.type)),
-        file.path, line);
+    const auto& field =
+        schema.fields[static_cast<size_t>(std::stoll(rows->rows[0][1].value_or("0")))];
+    return at_line(invalid_data("VALUE_OUT_OF_TYPE",
+                                "file '{}', line {}: the value '{}' of '{}' does not fit {} — "
+                                "declare a type that holds "
+                                "it, or keep bad records with rescuedDataColumn => '_rescued_data'",
+                                file.path, line, rows->rows[0][2].value_or(""), field.name,
+                                to_sql(field.type)),
+                   file.path, line);
   }
   return {};
 }
@@ -663,7 +719,8 @@ std::optional<Error> explain_csv(duck::Connection& connection, storage::Store& s
 Schema file_columns(const FileOptions& options, const Schema& schema) {
   Schema out = schema;
   if (options.rescued_column) {
-    out.fields.push_back(Field{*options.rescued_column, DataType::primitive(TypeId::kString), true, {}});
+    out.fields.push_back(
+        Field{*options.rescued_column, DataType::primitive(TypeId::kString), true, {}});
   }
   return out;
 }
@@ -672,10 +729,10 @@ DataType metadata_type() {
   const auto field = [](const char* name, TypeId id) {
     return Field{name, DataType::primitive(id), true, {}};
   };
-  return DataType::structure({field("file_path", TypeId::kString), field("file_name", TypeId::kString),
-                              field("file_size", TypeId::kLong),
-                              field("file_modification_time", TypeId::kTimestamp),
-                              field("row_index", TypeId::kLong)});
+  return DataType::structure(
+      {field("file_path", TypeId::kString), field("file_name", TypeId::kString),
+       field("file_size", TypeId::kLong), field("file_modification_time", TypeId::kTimestamp),
+       field("row_index", TypeId::kLong)});
 }
 
 Result<std::string> file_relation(duck::Connection& connection, storage::Store& store,
@@ -701,10 +758,12 @@ Result<std::string> file_relation(duck::Connection& connection, storage::Store& 
       break;
     case FileFormat::kCsv: {
       const bool rescue_path = options.rescued_column.has_value();
-      SL_ASSIGN(const auto raw, csv_raw(connection, store, options, schema, files, path || rescue_path, index));
+      SL_ASSIGN(const auto raw,
+                csv_raw(connection, store, options, schema, files, path || rescue_path, index));
       if (raw.empty()) return empty_relation(columns, relation.with_metadata);
       if (!options.rescued_column) {
-        out = fmt::format("(SELECT {}{} FROM {})", exact_columns(schema, TextKind::kText), tail, raw);
+        out =
+            fmt::format("(SELECT {}{} FROM {})", exact_columns(schema, TextKind::kText), tail, raw);
         break;
       }
       std::string select;
@@ -713,15 +772,17 @@ Result<std::string> file_relation(duck::Connection& connection, storage::Store& 
         const auto& field = schema.fields[i];
         const std::string column = fmt::format("r{}", i);
         const std::string bad = bad_value(column, field.type, TextKind::kText);
-        select += fmt::format("CASE WHEN NOT {} THEN {} END AS {}, ", bad,
-                              good_value(column, field.type, TextKind::kText), quote_name(field.name));
+        select +=
+            fmt::format("CASE WHEN NOT {} THEN {} END AS {}, ", bad,
+                        good_value(column, field.type, TextKind::kText), quote_name(field.name));
         entries += fmt::format("{}CASE WHEN {} THEN struct_pack(k := {}, v := to_json({})) END",
                                i > 0 ? ", " : "", bad, quote_literal(field.name), column);
       }
       const std::string found =
           fmt::format("list_filter(list_concat([{}], extra), lambda x: x IS NOT NULL)", entries);
       select += fmt::format(
-          "CASE WHEN len({0}) > 0 THEN CAST(to_json(map_from_entries(list_append({0}, struct_pack(k := "
+          "CASE WHEN len({0}) > 0 THEN CAST(to_json(map_from_entries(list_append({0}, "
+          "struct_pack(k := "
           "'_file_path', v := to_json('file://' || __strandline_path))))) AS VARCHAR) END AS {1}",
           found, quote_name(*options.rescued_column));
       out = fmt::format("(SELECT {}{} FROM {})", select, tail, raw);
@@ -767,10 +828,11 @@ Result<Schema> infer_schema(duck::Connection& connection, storage::Store& store,
     auto& old = schema.fields[*index];
     const auto type = evolve(old.type, field.type, options.format);
     if (!type) {
-      return invalid_data("SCHEMA_CONFLICT",
-                          "read_files('{}'): column '{}' was {}, new files have {}: name a type that holds "
-                          "both with schemaHints => '{} …'",
-                          options.path, field.name, to_sql(old.type), to_sql(settle(field.type)), field.name);
+      return invalid_data(
+          "SCHEMA_CONFLICT",
+          "read_files('{}'): column '{}' was {}, new files have {}: name a type that holds "
+          "both with schemaHints => '{} …'",
+          options.path, field.name, to_sql(old.type), to_sql(settle(field.type)), field.name);
     }
     old.type = *type;
   }
@@ -788,9 +850,12 @@ std::optional<Error> explain_failure(duck::Connection& connection, storage::Stor
                                      const FileOptions& options, const Schema& schema,
                                      const std::vector<ConsumedFile>& files, const Error& error) {
   switch (options.format) {
-    case FileFormat::kJson: return explain_json(connection, options, schema, files);
-    case FileFormat::kCsv: return explain_csv(connection, store, options, schema, files, error);
-    case FileFormat::kParquet: return {};
+    case FileFormat::kJson:
+      return explain_json(connection, options, schema, files);
+    case FileFormat::kCsv:
+      return explain_csv(connection, store, options, schema, files, error);
+    case FileFormat::kParquet:
+      return {};
   }
   return {};
 }

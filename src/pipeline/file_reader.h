@@ -33,8 +33,9 @@ Result<std::string> file_relation(duck::Connection& connection, storage::Store& 
                                   const std::vector<ConsumedFile>& files,
                                   const FileRelationOptions& relation = {});
 
-// Columns of files without a declared schema: those of `known` first, in their order, then new ones.
-// Errors: kInvalidData "SCHEMA_CONFLICT" naming the column when known and new types do not fit.
+// Columns of files without a declared schema: those of `known` first, in their order, then new
+// ones. Errors: kInvalidData "SCHEMA_CONFLICT" naming the column when known and new types do not
+// fit.
 Result<Schema> infer_schema(duck::Connection& connection, storage::Store& store,
                             const FileOptions& options, const std::vector<ConsumedFile>& files,
                             const Schema* known);

@@ -18,7 +18,8 @@ using Texts = std::vector<std::string>;
 class FileReaderTest : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() / ("file_reader_" + std::to_string(::getpid()));
+    folder_ =
+        std::filesystem::temp_directory_path() / ("file_reader_" + std::to_string(::getpid()));
     std::filesystem::create_directories(folder_);
     auto database = duck::Database::open({});
     ASSERT_TRUE(database.ok());
@@ -41,13 +42,15 @@ class FileReaderTest : public testing::Test {
   static DataType type(TypeId id) { return DataType::primitive(id); }
 
   // Rows as texts joined by '|', or the error's code and message.
-  Texts read(const FileOptions& options, const Schema& columns, const std::vector<ConsumedFile>& files,
-             const FileRelationOptions& relation = {}, const std::string& select = "*") {
+  Texts read(const FileOptions& options, const Schema& columns,
+             const std::vector<ConsumedFile>& files, const FileRelationOptions& relation = {},
+             const std::string& select = "*") {
     const auto sql = file_relation(*connection_, *store_, options, columns, files, relation);
     if (!sql.ok()) return {sql.error().code + ": " + sql.error().message};
     const auto rows = connection_->query("SELECT " + select + " FROM " + *sql);
     if (!rows.ok()) {
-      if (const auto why = explain_failure(*connection_, *store_, options, columns, files, rows.error())) {
+      if (const auto why =
+              explain_failure(*connection_, *store_, options, columns, files, rows.error())) {
         return {why->code + ": " + why->message};
       }
       return {rows.error().code + ": " + rows.error().message};
@@ -83,21 +86,27 @@ TEST_F(FileReaderTest, JsonValuesAreExactOrErrors) {
   EXPECT_EQ(json("1.250", DataType::decimal(10, 2)), "1.25");
   EXPECT_THAT(json("1.234", DataType::decimal(10, 2)), HasSubstr("VALUE_OUT_OF_TYPE"));
   EXPECT_EQ(json("\"12345678901234567.89\"", DataType::decimal(20, 2)), "12345678901234567.89");
-  EXPECT_THAT(json("12345678901234567.89", DataType::decimal(20, 2)), HasSubstr("VALUE_OUT_OF_TYPE"));
+  EXPECT_THAT(json("12345678901234567.89", DataType::decimal(20, 2)),
+              HasSubstr("VALUE_OUT_OF_TYPE"));
   EXPECT_EQ(json("0.1", type(TypeId::kDouble)), "0.1");
   EXPECT_THAT(json("\"x\"", type(TypeId::kDouble)), HasSubstr("VALUE_OUT_OF_TYPE"));
   EXPECT_EQ(json("true", type(TypeId::kBoolean)), "true");
   EXPECT_THAT(json("5", type(TypeId::kBoolean)), HasSubstr("VALUE_OUT_OF_TYPE"));
   EXPECT_EQ(json("\"2024-02-29\"", type(TypeId::kDate)), "2024-02-29");
   EXPECT_THAT(json("\"2024-02-29 10:00:00\"", type(TypeId::kDate)), HasSubstr("VALUE_OUT_OF_TYPE"));
-  EXPECT_EQ(json("\"2024-01-01T02:00:00+02:00\"", type(TypeId::kTimestamp)), "2024-01-01 00:00:00+00");
-  EXPECT_EQ(json("\"2024-01-01 00:00:00.123456\"", type(TypeId::kTimestamp)), "2024-01-01 00:00:00.123456+00");
-  EXPECT_THAT(json("\"2024-01-01 00:00:00.1234567\"", type(TypeId::kTimestamp)), HasSubstr("VALUE_OUT_OF_TYPE"));
+  EXPECT_EQ(json("\"2024-01-01T02:00:00+02:00\"", type(TypeId::kTimestamp)),
+            "2024-01-01 00:00:00+00");
+  EXPECT_EQ(json("\"2024-01-01 00:00:00.123456\"", type(TypeId::kTimestamp)),
+            "2024-01-01 00:00:00.123456+00");
+  EXPECT_THAT(json("\"2024-01-01 00:00:00.1234567\"", type(TypeId::kTimestamp)),
+              HasSubstr("VALUE_OUT_OF_TYPE"));
   EXPECT_EQ(json("\"2024-01-01 01:02:03\"", type(TypeId::kTimestampNtz)), "2024-01-01 01:02:03");
-  EXPECT_THAT(json("\"2024-01-01 01:02:03+02:00\"", type(TypeId::kTimestampNtz)), HasSubstr("VALUE_OUT_OF_TYPE"));
+  EXPECT_THAT(json("\"2024-01-01 01:02:03+02:00\"", type(TypeId::kTimestampNtz)),
+              HasSubstr("VALUE_OUT_OF_TYPE"));
   EXPECT_EQ(json("5", type(TypeId::kString)), "5");
   EXPECT_EQ(json("{\"x\":1}", type(TypeId::kString)), "{\"x\":1}");
-  EXPECT_EQ(json("123456789012345678901234567890", type(TypeId::kString)), "123456789012345678901234567890");
+  EXPECT_EQ(json("123456789012345678901234567890", type(TypeId::kString)),
+            "123456789012345678901234567890");
   EXPECT_THAT(json("12345678901234567.89", type(TypeId::kString)), HasSubstr("VALUE_OUT_OF_TYPE"));
   EXPECT_EQ(json("\"aGk=\"", type(TypeId::kBinary)), "hi");
 }
@@ -109,16 +118,19 @@ TEST_F(FileReaderTest, JsonNestedValuesAreExactOrErrors) {
   EXPECT_EQ(json("{}", inner), "{'x': NULL, 'y': NULL}");
   EXPECT_THAT(json("{\"x\":1.55,\"y\":2}", inner), HasSubstr("VALUE_OUT_OF_TYPE"));
   EXPECT_EQ(json("[1,null,3]", DataType::array(type(TypeId::kInteger))), "[1, NULL, 3]");
-  EXPECT_THAT(json("[1,2.5]", DataType::array(type(TypeId::kInteger))), HasSubstr("VALUE_OUT_OF_TYPE"));
+  EXPECT_THAT(json("[1,2.5]", DataType::array(type(TypeId::kInteger))),
+              HasSubstr("VALUE_OUT_OF_TYPE"));
   EXPECT_EQ(json("[[1],[2]]", DataType::array(DataType::array(type(TypeId::kLong)))), "[[1], [2]]");
-  EXPECT_EQ(json("{\"k\":1}", DataType::map(type(TypeId::kString), type(TypeId::kInteger))), "{k=1}");
+  EXPECT_EQ(json("{\"k\":1}", DataType::map(type(TypeId::kString), type(TypeId::kInteger))),
+            "{k=1}");
   EXPECT_THAT(json("{\"k\":1.5}", DataType::map(type(TypeId::kString), type(TypeId::kInteger))),
               HasSubstr("VALUE_OUT_OF_TYPE"));
 }
 
 TEST_F(FileReaderTest, MalformedJsonNamesFileAndLine) {
   const auto file = write("bad.json", "{\"a\":1}\n\n{\"a\":2\n{\"a\":3}\n");
-  const auto got = read({}, schema({{"a", type(TypeId::kInteger)}}), {write("good.json", "{\"a\":0}\n"), file});
+  const auto got =
+      read({}, schema({{"a", type(TypeId::kInteger)}}), {write("good.json", "{\"a\":0}\n"), file});
   ASSERT_EQ(got.size(), 1u);
   EXPECT_THAT(got[0], HasSubstr("MALFORMED_RECORD"));
   EXPECT_THAT(got[0], HasSubstr("bad.json', line 3"));
@@ -135,23 +147,26 @@ TEST_F(FileReaderTest, WrongValueNamesFileLineAndColumn) {
 TEST_F(FileReaderTest, JsonRescuesBadRecords) {
   FileOptions options;
   options.rescued_column = "_rescued_data";
-  const auto got = read(options, schema({{"a", type(TypeId::kInteger)}, {"b", type(TypeId::kString)}}),
-                        {write("r.json", "{\"a\":1,\"b\":\"x\"}\n{\"a\":1.5,\"b\":\"y\",\"c\":[1]}\nnonsense\n")}, {},
-                        "a, b, _rescued_data");
+  const auto got = read(
+      options, schema({{"a", type(TypeId::kInteger)}, {"b", type(TypeId::kString)}}),
+      {write("r.json", "{\"a\":1,\"b\":\"x\"}\n{\"a\":1.5,\"b\":\"y\",\"c\":[1]}\nnonsense\n")}, {},
+      "a, b, _rescued_data");
   ASSERT_EQ(got.size(), 3u);
   EXPECT_EQ(got[0], "1|x|NULL");
   EXPECT_THAT(got[1], HasSubstr("NULL|y|{\"a\":1.5,\"c\":[1],\"_file_path\":\"file:///"));
-  EXPECT_THAT(got[2], HasSubstr("NULL|NULL|{\"_corrupt_record\":\"nonsense\",\"_file_path\":\"file:///"));
+  EXPECT_THAT(got[2],
+              HasSubstr("NULL|NULL|{\"_corrupt_record\":\"nonsense\",\"_file_path\":\"file:///"));
 }
 
 TEST_F(FileReaderTest, MetadataOfJson) {
   FileRelationOptions relation;
   relation.with_metadata = true;
   relation.with_row_index = true;
-  const auto got = read({}, schema({{"a", type(TypeId::kInteger)}}),
-                        {write("m1.json", "{\"a\":1}\n{\"a\":2}\n"), write("m[2].json", "{\"a\":3}\n")}, relation,
-                        "a, _metadata.file_name, _metadata.file_size, _metadata.row_index, "
-                        "_metadata.file_modification_time");
+  const auto got = read(
+      {}, schema({{"a", type(TypeId::kInteger)}}),
+      {write("m1.json", "{\"a\":1}\n{\"a\":2}\n"), write("m[2].json", "{\"a\":3}\n")}, relation,
+      "a, _metadata.file_name, _metadata.file_size, _metadata.row_index, "
+      "_metadata.file_modification_time");
   EXPECT_THAT(got, testing::UnorderedElementsAre("1|m1.json|16|0|2023-11-14 22:13:20+00",
                                                  "2|m1.json|16|1|2023-11-14 22:13:20+00",
                                                  "3|m[2].json|8|0|2023-11-14 22:13:20+00"));
@@ -163,8 +178,8 @@ TEST_F(FileReaderTest, CsvByHeaderWhateverTheOrder) {
   options.header = true;
   const auto columns = schema({{"id", type(TypeId::kInteger)}, {"name", type(TypeId::kString)}});
   const auto got = read(options, columns,
-                        {write("a.csv", "id,name\n1,\"a \"\"q\"\"\"\n2,\n3,\"\"\n"), write("b.csv", "NAME,extra,Id\nx,9,4\n"),
-                         write("c.csv", "id\n5\n")});
+                        {write("a.csv", "id,name\n1,\"a \"\"q\"\"\"\n2,\n3,\"\"\n"),
+                         write("b.csv", "NAME,extra,Id\nx,9,4\n"), write("c.csv", "id\n5\n")});
   EXPECT_THAT(got, testing::UnorderedElementsAre("1|a \"q\"", "2|NULL", "3|", "4|x", "5|NULL"));
 }
 
@@ -188,8 +203,9 @@ TEST_F(FileReaderTest, CsvRescuesBadRecords) {
   options.format = FileFormat::kCsv;
   options.header = true;
   options.rescued_column = "_rescued_data";
-  const auto got = read(options, schema({{"id", type(TypeId::kInteger)}, {"name", type(TypeId::kString)}}),
-                        {write("a.csv", "id,name\n1,a\nx,b\n3\n4,d,e\n")}, {}, "id, name, _rescued_data");
+  const auto got =
+      read(options, schema({{"id", type(TypeId::kInteger)}, {"name", type(TypeId::kString)}}),
+           {write("a.csv", "id,name\n1,a\nx,b\n3\n4,d,e\n")}, {}, "id, name, _rescued_data");
   ASSERT_EQ(got.size(), 4u);
   EXPECT_EQ(got[0], "1|a|NULL");
   EXPECT_THAT(got[1], HasSubstr("NULL|b|{\"id\":\"x\",\"_file_path\":"));
@@ -199,27 +215,39 @@ TEST_F(FileReaderTest, CsvRescuesBadRecords) {
 
 TEST_F(FileReaderTest, ParquetTypesConvertExactlyOrFail) {
   const auto path = (folder_ / "p.parquet").string();
-  ASSERT_TRUE(connection_->execute("COPY (SELECT 1::BIGINT AS id, 2.5::DOUBLE AS x, 'a' AS s) TO '" + path + "'").ok());
+  ASSERT_TRUE(
+      connection_
+          ->execute("COPY (SELECT 1::BIGINT AS id, 2.5::DOUBLE AS x, 'a' AS s) TO '" + path + "'")
+          .ok());
   const std::vector<ConsumedFile> files = {{path, 0, 0}};
   FileOptions options;
   options.format = FileFormat::kParquet;
-  EXPECT_THAT(read(options, schema({{"ID", type(TypeId::kInteger)}, {"x", type(TypeId::kDouble)}, {"z", type(TypeId::kString)}}), files),
+  EXPECT_THAT(read(options,
+                   schema({{"ID", type(TypeId::kInteger)},
+                           {"x", type(TypeId::kDouble)},
+                           {"z", type(TypeId::kString)}}),
+                   files),
               ElementsAre("1|2.5|NULL"));
-  EXPECT_THAT(read(options, schema({{"x", type(TypeId::kInteger)}}), files).at(0), HasSubstr("VALUE_OUT_OF_TYPE"));
+  EXPECT_THAT(read(options, schema({{"x", type(TypeId::kInteger)}}), files).at(0),
+              HasSubstr("VALUE_OUT_OF_TYPE"));
 }
 
 TEST_F(FileReaderTest, InfersJson) {
-  const auto file = write("i.json", "{\"a\":1,\"t\":\"2024-01-01\",\"n\":null}\n{\"a\":2,\"s\":{\"x\":1.5}}\n");
+  const auto file =
+      write("i.json", "{\"a\":1,\"t\":\"2024-01-01\",\"n\":null}\n{\"a\":2,\"s\":{\"x\":1.5}}\n");
   const auto found = infer_schema(*connection_, *store_, {}, {file}, nullptr);
   ASSERT_TRUE(found.ok());
   std::string text;
   for (const auto& field : found->fields) text += field.name + " " + to_sql(field.type) + "; ";
   EXPECT_EQ(text, "a BIGINT; t STRING; n STRING; s STRUCT<x: DOUBLE>; ");
-  const auto more = infer_schema(*connection_, *store_, {}, {write("j.json", "{\"a\":7,\"b\":true,\"s\":{\"y\":1}}\n")}, &*found);
+  const auto more =
+      infer_schema(*connection_, *store_, {},
+                   {write("j.json", "{\"a\":7,\"b\":true,\"s\":{\"y\":1}}\n")}, &*found);
   ASSERT_TRUE(more.ok());
   EXPECT_EQ(more->fields.size(), 5u);
   EXPECT_EQ(to_sql(more->get("s")->type), "STRUCT<x: DOUBLE, y: BIGINT>");
-  const auto bad = infer_schema(*connection_, *store_, {}, {write("k.json", "{\"a\":\"x\"}\n")}, &*found);
+  const auto bad =
+      infer_schema(*connection_, *store_, {}, {write("k.json", "{\"a\":\"x\"}\n")}, &*found);
   ASSERT_FALSE(bad.ok());
   EXPECT_EQ(bad.error().code, "SCHEMA_CONFLICT");
 }

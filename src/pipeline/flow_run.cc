@@ -38,14 +38,15 @@ Result<Schema> described(const std::vector<duck::ResultColumn>& columns) {
       if (column.engine_type == "JSON" || column.engine_type == "UUID") {
         type = DataType::primitive(TypeId::kString);
       } else if (column.engine_type != "NULL" && column.engine_type != "\"NULL\"") {
-        return unsupported("UNSUPPORTED_TYPE",
-                           "column '{}' has type {}, which has no counterpart in Delta: cast it in the query",
-                           column.name, column.engine_type);
+        return unsupported(
+            "UNSUPPORTED_TYPE",
+            "column '{}' has type {}, which has no counterpart in Delta: cast it in the query",
+            column.name, column.engine_type);
       }
     }
     if (schema.find(column.name)) {
-      return invalid_argument("DUPLICATE_COLUMN", "the query gives two columns '{}': rename one of them",
-                              column.name);
+      return invalid_argument("DUPLICATE_COLUMN",
+                              "the query gives two columns '{}': rename one of them", column.name);
     }
     schema.fields.push_back(Field{column.name, std::move(type), true, {}});
   }
@@ -54,9 +55,12 @@ Result<Schema> described(const std::vector<duck::ResultColumn>& columns) {
 
 std::string operation_of(const Flow& flow) {
   switch (flow.kind) {
-    case FlowKind::kAutoCdc: return "AUTO CDC";
-    case FlowKind::kAppend: return "STREAMING UPDATE";
-    case FlowKind::kMaterialize: return "REFRESH";
+    case FlowKind::kAutoCdc:
+      return "AUTO CDC";
+    case FlowKind::kAppend:
+      return "STREAMING UPDATE";
+    case FlowKind::kMaterialize:
+      return "REFRESH";
   }
   return "";
 }
@@ -110,9 +114,9 @@ FlowRun::FlowRun(Context& context, const Flow& flow) : context_(context), flow_(
   report_.name = flow.name;
   report_.target = context.graph.datasets[flow.target].name.to_string();
   report_.status = "SKIPPED";
-  for (const char* key : {"num_upserted_rows", "num_deleted_rows", "num_input_rows", "num_late_rows",
-                          "num_sequence_conflicts", "num_skipped_snapshots", "num_output_bytes",
-                          "num_batches", "duration_seconds"}) {
+  for (const char* key : {"num_upserted_rows", "num_deleted_rows", "num_input_rows",
+                          "num_late_rows", "num_sequence_conflicts", "num_skipped_snapshots",
+                          "num_output_bytes", "num_batches", "duration_seconds"}) {
     report_.metrics[key] = 0;
   }
   if (flow.kind != FlowKind::kAutoCdc) report_.metrics["num_output_rows"] = 0;
@@ -127,7 +131,8 @@ void FlowRun::stage(const std::string& name) const {
 void FlowRun::add_metric(const char* name, double value) { report_.metrics[name] += value; }
 
 void FlowRun::analyze(std::vector<Error>* errors) {
-  sources_ = FlowSources::analyze(context_.graph, flow_, context_.spec, *context_.warehouse, errors);
+  sources_ =
+      FlowSources::analyze(context_.graph, flow_, context_.spec, *context_.warehouse, errors);
 }
 
 // --- sources ------------------------------------------------------------------------------------
@@ -139,7 +144,8 @@ Result<std::vector<ConsumedFile>> FlowRun::new_files(const Source& source,
   auto listed = list_files(*context_.store, options.location);
   if (!listed.ok()) {
     if (listed.error().kind != ErrorKind::kNotFound) return listed.error();
-    return placed(not_found("PATH_NOT_FOUND", "read_files('{}'): there is no '{}'", options.path, options.location),
+    return placed(not_found("PATH_NOT_FOUND", "read_files('{}'): there is no '{}'", options.path,
+                            options.location),
                   source.place);
   }
   std::vector<ConsumedFile> files;
@@ -147,20 +153,23 @@ Result<std::vector<ConsumedFile>> FlowRun::new_files(const Source& source,
     const std::string name = info.path.substr(info.path.rfind('/') + 1);
     if (options.name_pattern && !glob_match(*options.name_pattern, name)) continue;
     if (!options.recursive && !has_glob(options.location) &&
-        info.path.substr(0, info.path.rfind('/')) != options.location && info.path != options.location) {
+        info.path.substr(0, info.path.rfind('/')) != options.location &&
+        info.path != options.location) {
       continue;
     }
-    const ConsumedFile* before = progress == nullptr ? nullptr : progress->consumed(source.key, info.path);
+    const ConsumedFile* before =
+        progress == nullptr ? nullptr : progress->consumed(source.key, info.path);
     if (before != nullptr) {
       const bool changed = before->size_bytes != info.size_bytes;
-      if (options.allow_overwrites ? !changed && before->modified_ms == info.modified_ms : !changed) continue;
+      if (options.allow_overwrites ? !changed && before->modified_ms == info.modified_ms : !changed)
+        continue;
       if (!options.allow_overwrites) {
-        return placed(
-            invalid_data("SOURCE_FILE_CHANGED",
-                         "file '{}' changed after it was read ({} bytes then, {} now): write changes into new "
-                         "files, or set allowOverwrites => true to read such files again",
-                         info.path, before->size_bytes, info.size_bytes),
-            source.place);
+        return placed(invalid_data("SOURCE_FILE_CHANGED",
+                                   "file '{}' changed after it was read ({} bytes then, {} now): "
+                                   "write changes into new "
+                                   "files, or set allowOverwrites => true to read such files again",
+                                   info.path, before->size_bytes, info.size_bytes),
+                      source.place);
       }
     }
     files.push_back({info.path, info.size_bytes, info.modified_ms});
@@ -207,8 +216,8 @@ Status FlowRun::find_source_schemas(bool fresh, const PlannedSchemas* planned) {
       auto inferred =
           infer_schema(*context_.connection, *context_.store, source.files, backlog_[i], known);
       if (!inferred.ok()) {
-        if (auto why = explain_failure(*context_.connection, *context_.store, source.files, Schema{},
-                                       backlog_[i], inferred.error())) {
+        if (auto why = explain_failure(*context_.connection, *context_.store, source.files,
+                                       Schema{}, backlog_[i], inferred.error())) {
           return *why;
         }
         return placed(inferred.error(), source.place);
@@ -235,7 +244,8 @@ Status FlowRun::find_source_schemas(bool fresh, const PlannedSchemas* planned) {
   return {};
 }
 
-// Columns of the flow's query, asked of empty sources; nullopt while a source's columns are unknown.
+// Columns of the flow's query, asked of empty sources; nullopt while a source's columns are
+// unknown.
 Result<std::optional<FlowRun::Facts>> FlowRun::find_facts(std::vector<Error>* errors) const {
   for (const auto& schema : schemas_) {
     if (!schema) return std::optional<Facts>();
@@ -245,7 +255,8 @@ Result<std::optional<FlowRun::Facts>> FlowRun::find_facts(std::vector<Error>* er
     if (sources[i].kind != SourceKind::kFiles) return empty_relation(*schemas_[i]);
     FileRelationOptions options;
     options.with_metadata = flow_.mentions_metadata;
-    return file_relation(*context_.connection, *context_.store, sources[i].files, *schemas_[i], {}, options);
+    return file_relation(*context_.connection, *context_.store, sources[i].files, *schemas_[i], {},
+                         options);
   });
   const auto fail = [&](Error error) -> Result<std::optional<Facts>> {
     error = placed(std::move(error), flow_.place);
@@ -280,7 +291,8 @@ Result<std::optional<FlowRun::Facts>> FlowRun::find_facts(std::vector<Error>* er
       facts.sequence_type = (*sequence)[0].type;
     } else {
       // The compiler says which column is missing, when that is the reason.
-      const auto checked = cdc::make_plan(*flow_.declaration, {facts.schema, facts.sequence_type, facts.hidden}, {});
+      const auto checked =
+          cdc::make_plan(*flow_.declaration, {facts.schema, facts.sequence_type, facts.hidden}, {});
       if (checked.errors.empty()) return fail(sequence.error());
     }
   }
@@ -289,7 +301,8 @@ Result<std::optional<FlowRun::Facts>> FlowRun::find_facts(std::vector<Error>* er
 
 Status FlowRun::check(bool fresh, PlannedSchemas* planned, std::vector<Error>* errors) {
   SL_ASSIGN(auto target, Target::open(context_, flow_.target));
-  SL_ASSIGN(checkpoint_, FlowCheckpoint::open(context_.store, target.checkpoint().flow_directory(flow_.name)));
+  SL_ASSIGN(checkpoint_,
+            FlowCheckpoint::open(context_.store, target.checkpoint().flow_directory(flow_.name)));
   target_.emplace(std::move(target));
   SL_TRY(find_source_schemas(fresh, planned));
   SL_ASSIGN(const auto facts, find_facts(errors));
@@ -299,8 +312,8 @@ Status FlowRun::check(bool fresh, PlannedSchemas* planned, std::vector<Error>* e
   if (flow_.kind == FlowKind::kAutoCdc) {
     cdc::TargetFacts target_facts;
     target_facts.declared = dataset.declared_schema();
-    auto checked =
-        cdc::make_plan(*flow_.declaration, {facts->schema, facts->sequence_type, facts->hidden}, target_facts);
+    auto checked = cdc::make_plan(
+        *flow_.declaration, {facts->schema, facts->sequence_type, facts->hidden}, target_facts);
     for (auto& error : checked.errors) {
       if (!error.place) error.place = flow_.place;
       errors->push_back(std::move(error));
@@ -314,8 +327,8 @@ Status FlowRun::check(bool fresh, PlannedSchemas* planned, std::vector<Error>* e
         if (!declared->find(field.name) && flow_.by_name) {
           errors->push_back(placed(
               invalid_argument("COLUMN_NOT_IN_TARGET",
-                               "column '{}' of flow '{}' is not among the declared columns of '{}'", field.name,
-                               flow_.name, dataset.shown),
+                               "column '{}' of flow '{}' is not among the declared columns of '{}'",
+                               field.name, flow_.name, dataset.shown),
               flow_.place));
         }
       }
@@ -343,11 +356,13 @@ Status FlowRun::check_sources_complete() {
         const auto info = context_.store->stat(file->path);
         if (info.ok()) continue;
         if (info.error().kind != ErrorKind::kNotFound) return info.error();
-        return placed(not_found("MISSING_SOURCE",
-                                "file '{}' was read by flow '{}' before and is gone: its rows would be lost by the "
-                                "full refresh; bring it back, or pass --allow-missing-sources",
-                                file->path, flow_.name),
-                      source.place);
+        return placed(
+            not_found(
+                "MISSING_SOURCE",
+                "file '{}' was read by flow '{}' before and is gone: its rows would be lost by the "
+                "full refresh; bring it back, or pass --allow-missing-sources",
+                file->path, flow_.name),
+            source.place);
       }
     } else if (source.kind == SourceKind::kStream) {
       const auto offset = checkpoint_->offset(source.key);
@@ -359,11 +374,13 @@ Status FlowRun::check_sources_complete() {
       } else if (source.dataset) {
         continue;
       }
-      return placed(not_found("MISSING_SOURCE",
-                              "table '{}' as flow '{}' read it before is gone: its rows would be lost by the full "
-                              "refresh; bring it back, or pass --allow-missing-sources",
-                              source.shown, flow_.name),
-                    source.place);
+      return placed(
+          not_found(
+              "MISSING_SOURCE",
+              "table '{}' as flow '{}' read it before is gone: its rows would be lost by the full "
+              "refresh; bring it back, or pass --allow-missing-sources",
+              source.shown, flow_.name),
+          source.place);
     }
   }
   return {};
@@ -373,7 +390,8 @@ Status FlowRun::check_sources_complete() {
 
 Status FlowRun::start() {
   SL_ASSIGN(auto target, Target::open(context_, flow_.target));
-  SL_ASSIGN(checkpoint_, FlowCheckpoint::open(context_.store, target.checkpoint().flow_directory(flow_.name)));
+  SL_ASSIGN(checkpoint_,
+            FlowCheckpoint::open(context_.store, target.checkpoint().flow_directory(flow_.name)));
   target_.emplace(std::move(target));
   return {};
 }
@@ -463,7 +481,8 @@ Result<bool> FlowRun::plan_next(BatchPlan* plan, bool* has_data) {
     } else if (source.kind == SourceKind::kStream) {
       if (newest_[i] == nullptr) continue;
       const auto progress = checkpoint_->offset(source.key);
-      auto range = plan_delta(*source.table, *newest_[i], source.stream, progress, flow_.once, source.shown);
+      auto range =
+          plan_delta(*source.table, *newest_[i], source.stream, progress, flow_.once, source.shown);
       if (!range.ok()) return placed(range.error(), source.place);
       *has_data = *has_data || range->has_data;
       note = note || (!progress && source.stream.starting_latest) ||
@@ -472,8 +491,9 @@ Result<bool> FlowRun::plan_next(BatchPlan* plan, bool* has_data) {
       part.to = range->to;
     } else {
       if (newest_[i] == nullptr) {
-        return placed(not_found("TABLE_OR_VIEW_NOT_FOUND", "table '{}' is not there yet", source.shown),
-                      source.place);
+        return placed(
+            not_found("TABLE_OR_VIEW_NOT_FOUND", "table '{}' is not there yet", source.shown),
+            source.place);
       }
       plan->pinned[source.key] = newest_[i]->version;
     }
@@ -514,17 +534,19 @@ Status FlowRun::finish_unfinished() {
     SL_ASSIGN(const bool in_state, is_state_committed(plan.batch));
     const bool gone = !target || (!plan.target_id.empty() && target->metadata.id != plan.target_id);
     if (gone && in_state) {
-      return invalid_data("AUTOCDC_INVALID_STATE.TARGET_REPLACED",
-                          "'{}' was dropped or made anew during batch {} of flow '{}': run a full refresh of that "
-                          "table",
-                          target_->dataset().shown, plan.batch, flow_.name);
+      return invalid_data(
+          "AUTOCDC_INVALID_STATE.TARGET_REPLACED",
+          "'{}' was dropped or made anew during batch {} of flow '{}': run a full refresh of that "
+          "table",
+          target_->dataset().shown, plan.batch, flow_.name);
     }
     if (plan.definition != flow_.definition || !facts_ || gone) {
       if (in_state) {
-        return invalid_data("UNFINISHED_BATCH",
-                            "batch {} of flow '{}' was interrupted half-way and the flow's text has changed since: "
-                            "run it once with the earlier text, or run a full refresh of '{}'",
-                            plan.batch, flow_.name, target_->dataset().shown);
+        return invalid_data(
+            "UNFINISHED_BATCH",
+            "batch {} of flow '{}' was interrupted half-way and the flow's text has changed since: "
+            "run it once with the earlier text, or run a full refresh of '{}'",
+            plan.batch, flow_.name, target_->dataset().shown);
       }
       // Nothing of it was committed: plan anew with the new text.
       return checkpoint_->drop_plan();
@@ -533,7 +555,8 @@ Status FlowRun::finish_unfinished() {
   bool has_data = flow_.kind == FlowKind::kMaterialize || !plan.pinned.empty() ||
                   (target && !target_->is_current(*target) && !target->files.empty());
   for (const auto& source : plan.sources) {
-    has_data = has_data || !source.files.empty() || (source.from && source.to && !(*source.from == *source.to));
+    has_data = has_data || !source.files.empty() ||
+               (source.from && source.to && !(*source.from == *source.to));
   }
   SL_TRY(run_batch(has_data && !in_target));
   // What the batch consumed is no longer new.
@@ -564,7 +587,8 @@ Status FlowRun::execute(const BatchPlan& plan) {
     SL_TRY(context_.check_cancelled());
     SL_TRY(check_files_unchanged(plan));
     auto status = flow_.kind == FlowKind::kAutoCdc ? execute_auto_cdc(plan) : execute_write(plan);
-    if (status.ok() || status.error().kind != ErrorKind::kConflict || attempt == kAttempts) return status;
+    if (status.ok() || status.error().kind != ErrorKind::kConflict || attempt == kAttempts)
+      return status;
   }
 }
 
@@ -576,15 +600,18 @@ Status FlowRun::check_files_unchanged(const BatchPlan& plan) const {
       if (!info.ok()) {
         if (info.error().kind != ErrorKind::kNotFound) return info.error();
         return not_found("SOURCE_FILE_VANISHED",
-                         "file '{}' was there when batch {} of flow '{}' was planned and is gone: bring it back, "
+                         "file '{}' was there when batch {} of flow '{}' was planned and is gone: "
+                         "bring it back, "
                          "or run again to go on without it",
                          file.path, plan.batch, flow_.name);
       }
       if (info->size_bytes != file.size_bytes) {
-        return invalid_data("SOURCE_FILE_CHANGED",
-                            "file '{}' changed while batch {} of flow '{}' was under way ({} bytes when planned, {} "
-                            "now): write files under another name and rename them when they are complete",
-                            file.path, plan.batch, flow_.name, file.size_bytes, info->size_bytes);
+        return invalid_data(
+            "SOURCE_FILE_CHANGED",
+            "file '{}' changed while batch {} of flow '{}' was under way ({} bytes when planned, "
+            "{} "
+            "now): write files under another name and rename them when they are complete",
+            file.path, plan.batch, flow_.name, file.size_bytes, info->size_bytes);
       }
     }
   }
@@ -600,8 +627,8 @@ Error FlowRun::explain(const BatchPlan& plan, Error error) const {
     if (sources[i].kind != SourceKind::kFiles || !schemas_[i]) continue;
     for (const auto& part : plan.sources) {
       if (part.key != sources[i].key) continue;
-      if (auto why = explain_failure(*context_.connection, *context_.store, sources[i].files, *schemas_[i],
-                                     part.files, error)) {
+      if (auto why = explain_failure(*context_.connection, *context_.store, sources[i].files,
+                                     *schemas_[i], part.files, error)) {
         return *why;
       }
     }
@@ -610,7 +637,8 @@ Error FlowRun::explain(const BatchPlan& plan, Error error) const {
 }
 
 Result<cdc::Plan> FlowRun::make_plan(const cdc::TargetFacts& target) const {
-  auto made = cdc::make_plan(*flow_.declaration, {facts_->schema, facts_->sequence_type, facts_->hidden}, target);
+  auto made = cdc::make_plan(*flow_.declaration,
+                             {facts_->schema, facts_->sequence_type, facts_->hidden}, target);
   if (!made.plan) {
     if (made.errors.empty()) return internal_error("NO_PLAN", "flow '{}' has no plan", flow_.name);
     return placed(made.errors.front(), flow_.place);
@@ -637,8 +665,9 @@ Result<std::shared_ptr<const delta::Snapshot>> FlowRun::ensure_target() {
     schema = dataset.declared_schema().value_or(facts_->schema);
     for (auto& field : schema.fields) {
       if (field.type.id == TypeId::kVoid) {
-        return placed(invalid_argument("UNSUPPORTED_TYPE", "column '{}' holds only nulls: cast it to a type in the "
-                                                           "query",
+        return placed(invalid_argument("UNSUPPORTED_TYPE",
+                                       "column '{}' holds only nulls: cast it to a type in the "
+                                       "query",
                                        field.name),
                       flow_.place);
       }
@@ -654,8 +683,8 @@ namespace {
 
 // Relation of a target's or state's rows with positions; row ids are null where the table has none.
 Result<std::string> positioned(duck::Connection& connection, const delta::Table& table,
-                               const std::shared_ptr<const delta::Snapshot>& snapshot, bool with_row_ids,
-                               std::vector<std::unique_ptr<duck::Scan>>* scans) {
+                               const std::shared_ptr<const delta::Snapshot>& snapshot,
+                               bool with_row_ids, std::vector<std::unique_ptr<duck::Scan>>* scans) {
   duck::ScanOptions options;
   options.with_positions = true;
   options.with_row_ids = with_row_ids && snapshot->row_tracking_enabled();
@@ -676,9 +705,9 @@ struct Rewrite {
 };
 
 // Adds files and deletion vectors to the transaction. Files written go to `written`.
-Status apply_rewrite(duck::Connection& connection, delta::Transaction& transaction, const delta::Table& table,
-                     const std::shared_ptr<const delta::Snapshot>& base, const Rewrite& rewrite,
-                     std::vector<delta::AddFile>* written) {
+Status apply_rewrite(duck::Connection& connection, delta::Transaction& transaction,
+                     const delta::Table& table, const std::shared_ptr<const delta::Snapshot>& base,
+                     const Rewrite& rewrite, std::vector<delta::AddFile>* written) {
   const delta::Snapshot& definition = transaction.snapshot();
   duck::WriteOptions options;
   options.with_row_ids = rewrite.with_row_ids && definition.row_tracking_enabled();
@@ -698,7 +727,8 @@ Status apply_rewrite(duck::Connection& connection, delta::Transaction& transacti
     for (const auto& [index, positions] : dead) scan_options.files.push_back(index);
     SL_ASSIGN(auto scan, duck::scan_table(connection, table, base, scan_options));
     rows = fmt::format(
-        "SELECT * FROM ({0}) UNION ALL BY NAME SELECT * EXCLUDE ({1}, {2}) FROM {3} AS s WHERE NOT EXISTS (SELECT 1 "
+        "SELECT * FROM ({0}) UNION ALL BY NAME SELECT * EXCLUDE ({1}, {2}) FROM {3} AS s WHERE NOT "
+        "EXISTS (SELECT 1 "
         "FROM ({4}) AS d WHERE d.{1} = s.{1} AND d.{2} = s.{2})",
         rows, duck::kFileColumn, duck::kRowColumn, scan->sql(), rewrite.dead_rows);
     scans.push_back(std::move(scan));
@@ -706,7 +736,8 @@ Status apply_rewrite(duck::Connection& connection, delta::Transaction& transacti
     dead.clear();
   }
   if (rewrite.with_row_ids && !options.with_row_ids) {
-    rows = fmt::format("SELECT * EXCLUDE ({}, {}) FROM ({})", duck::kRowIdColumn, duck::kRowVersionColumn, rows);
+    rows = fmt::format("SELECT * EXCLUDE ({}, {}) FROM ({})", duck::kRowIdColumn,
+                       duck::kRowVersionColumn, rows);
   }
   SL_ASSIGN(*written, duck::write_files(connection, table, definition, rows, options));
   for (const auto& file : *written) transaction.add_file(file);
@@ -726,12 +757,14 @@ Status commit(delta::Transaction& transaction, const delta::Table& table,
   }
   if (const auto* conflicted = std::get_if<delta::Conflicted>(&*outcome)) {
     remove_files(table, written);
-    return conflict("DELTA_CONCURRENT_WRITE", "another writer changed '{}' at the same time: {}", table.path(),
-                    conflicted->what);
+    return conflict("DELTA_CONCURRENT_WRITE", "another writer changed '{}' at the same time: {}",
+                    table.path(), conflicted->what);
   }
   if (const auto* unknown = std::get_if<delta::Unknown>(&*outcome)) {
-    return io_error("COMMIT_UNKNOWN", "it is not known whether the commit to '{}' succeeded ({}): run again to find out",
-                    table.path(), unknown->what);
+    return io_error(
+        "COMMIT_UNKNOWN",
+        "it is not known whether the commit to '{}' succeeded ({}): run again to find out",
+        table.path(), unknown->what);
   }
   return {};
 }
@@ -771,12 +804,14 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
   if (current) facts.existing = target->schema;
   if (state_current) {
     facts.existing_state = state->schema;
-    SL_ASSIGN(facts.state, cdc::StateSpec::from_json(state->property(kStateSpecProperty).value_or("")));
+    SL_ASSIGN(facts.state,
+              cdc::StateSpec::from_json(state->property(kStateSpecProperty).value_or("")));
   }
   SL_ASSIGN(const auto cdc_plan, make_plan(facts));
   for (const auto& warning : cdc_plan.warnings) {
     const auto same = [&](const Error& other) { return other.message == warning.message; };
-    if (std::none_of(warnings_.begin(), warnings_.end(), same)) warnings_.push_back(placed(warning, flow_.place));
+    if (std::none_of(warnings_.begin(), warnings_.end(), same))
+      warnings_.push_back(placed(warning, flow_.place));
   }
 
   // Relations.
@@ -785,7 +820,8 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
   SL_ASSIGN(const auto query, print_batch(plan, &execution));
   relations.source = "(" + query + ")";
   if (current && !target->files.empty()) {
-    SL_ASSIGN(relations.target, positioned(connection, target_->table(), target, true, &execution.scans));
+    SL_ASSIGN(relations.target,
+              positioned(connection, target_->table(), target, true, &execution.scans));
   }
   if (state_current && !state->files.empty()) {
     SL_ASSIGN(relations.state, positioned(connection, state_table, state, false, &execution.scans));
@@ -806,16 +842,20 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
   // NOT NULL of declared columns.
   std::string not_null;
   for (const auto& field : cdc_plan.target_schema.fields) {
-    if (!field.nullable) not_null += fmt::format("{}{} IS NULL", not_null.empty() ? "" : " OR ", quote_name(field.name));
+    if (!field.nullable)
+      not_null +=
+          fmt::format("{}{} IS NULL", not_null.empty() ? "" : " OR ", quote_name(field.name));
   }
   if (!not_null.empty()) {
     SL_ASSIGN(const auto nulls,
-              connection.query_int(fmt::format("SELECT count(*) FROM ({}) WHERE {}", program.target_new, not_null)));
+              connection.query_int(
+                  fmt::format("SELECT count(*) FROM ({}) WHERE {}", program.target_new, not_null)));
     if (nulls > 0) {
-      return invalid_data("DELTA_NOT_NULL_CONSTRAINT_VIOLATED",
-                          "{} rows have a null in a NOT NULL column of '{}': filter them in the flow's query, or "
-                          "drop NOT NULL",
-                          nulls, target_->dataset().shown);
+      return invalid_data(
+          "DELTA_NOT_NULL_CONSTRAINT_VIOLATED",
+          "{} rows have a null in a NOT NULL column of '{}': filter them in the flow's query, or "
+          "drop NOT NULL",
+          nulls, target_->dataset().shown);
     }
   }
 
@@ -826,9 +866,11 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
     delta::Metadata metadata = target->metadata;
     metadata.configuration[kPrimaryKeyProperty] = primary_key(cdc_plan);
     metadata.configuration[kScdTypeProperty] = cdc::to_string(cdc_plan.scd_type);
-    if (metadata.configuration != target->metadata.configuration) transaction.set_metadata(std::move(metadata));
+    if (metadata.configuration != target->metadata.configuration)
+      transaction.set_metadata(std::move(metadata));
   }
-  if (current ? cdc_plan.target_schema_changed : !same_schema(cdc_plan.target_schema, target->schema)) {
+  if (current ? cdc_plan.target_schema_changed
+              : !same_schema(cdc_plan.target_schema, target->schema)) {
     transaction.set_schema(cdc_plan.target_schema);
   }
   Rewrite rewrite{program.target_new, program.target_dead, !current, true};
@@ -847,8 +889,9 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
   }
   if (target_changes) {
     transaction.set_txn(app, plan.batch);
-    transaction.set_operation(operation_of(flow_), {{"flow", json_string(flow_.name)},
-                                                    {"batch", json_string(std::to_string(plan.batch))}});
+    transaction.set_operation(
+        operation_of(flow_),
+        {{"flow", json_string(flow_.name)}, {"batch", json_string(std::to_string(plan.batch))}});
     transaction.set_metric("num_upserted_rows", metrics.num_upserted_rows);
     transaction.set_metric("num_deleted_rows", metrics.num_deleted_rows);
     transaction.set_metric("num_input_rows", metrics.num_input_rows);
@@ -865,20 +908,24 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
   if (metrics.num_sequence_conflicts > 0 && !conflict_warned_) {
     conflict_warned_ = true;
     warnings_.push_back(placed(
-        invalid_data("SEQUENCE_CONFLICT",
-                     "flow '{}': {} events have the key and sequence of another event and differ from it, as {}; the "
-                     "greatest counts. For arrival order write SEQUENCE BY STRUCT(…, _metadata.file_path, "
-                     "_metadata.row_index)",
-                     flow_.name, metrics.num_sequence_conflicts, metrics.conflict_example),
+        invalid_data(
+            "SEQUENCE_CONFLICT",
+            "flow '{}': {} events have the key and sequence of another event and differ from it, "
+            "as {}; the "
+            "greatest counts. For arrival order write SEQUENCE BY STRUCT(…, _metadata.file_path, "
+            "_metadata.row_index)",
+            flow_.name, metrics.num_sequence_conflicts, metrics.conflict_example),
         flow_.place));
   }
   return {};
 }
 
-Status FlowRun::commit_state(const cdc::Plan& cdc_plan, const cdc::Program& program, const BatchPlan& plan,
-                             const std::string& app, const delta::Snapshot& target,
+Status FlowRun::commit_state(const cdc::Plan& cdc_plan, const cdc::Program& program,
+                             const BatchPlan& plan, const std::string& app,
+                             const delta::Snapshot& target,
                              const std::shared_ptr<const delta::Snapshot>& newest,
-                             const std::shared_ptr<const delta::Snapshot>& base, bool target_changes) {
+                             const std::shared_ptr<const delta::Snapshot>& base,
+                             bool target_changes) {
   auto& connection = *context_.connection;
   const delta::Table table = target_->state_table();
   const std::string generation = std::to_string(target_->checkpoint().generation());
@@ -904,7 +951,8 @@ Status FlowRun::commit_state(const cdc::Plan& cdc_plan, const cdc::Program& prog
       metadata.configuration[kStateGenerationProperty] = generation;
       transaction->set_metadata(std::move(metadata));
     }
-    if (fits ? cdc_plan.state_schema_changed : !same_schema(cdc_plan.state_schema, newest->schema)) {
+    if (fits ? cdc_plan.state_schema_changed
+             : !same_schema(cdc_plan.state_schema, newest->schema)) {
       transaction->set_schema(cdc_plan.state_schema);
     }
   }
@@ -935,13 +983,15 @@ Result<std::string> FlowRun::print_batch(const BatchPlan& plan, Execution* execu
       options.with_metadata = flow_.mentions_metadata;
       options.with_row_index = flow_.mentions_row_index;
       return file_relation(connection, *context_.store, source.files, *schemas_[i],
-                           part == plan.sources.end() ? std::vector<ConsumedFile>{} : part->files, options);
+                           part == plan.sources.end() ? std::vector<ConsumedFile>{} : part->files,
+                           options);
     }
     std::shared_ptr<const delta::Snapshot> snapshot;
     if (source.kind == SourceKind::kStream) {
-      if (part == plan.sources.end() || !part->from || !part->to) return empty_relation(*schemas_[i]);
-      SL_ASSIGN(snapshot, delta_range(*source.table, *newest_[i], source.stream, *part->from, *part->to,
-                                      source.shown));
+      if (part == plan.sources.end() || !part->from || !part->to)
+        return empty_relation(*schemas_[i]);
+      SL_ASSIGN(snapshot, delta_range(*source.table, *newest_[i], source.stream, *part->from,
+                                      *part->to, source.shown));
       if (snapshot->files.empty()) return empty_relation(*schemas_[i]);
     } else {
       const auto pinned = plan.pinned.find(source.key);
@@ -974,15 +1024,17 @@ Status FlowRun::execute_write(const BatchPlan& plan) {
   // Each target column from the query's column: by name, or by place.
   const Schema& given = facts_->schema;
   if (!flow_.by_name && given.fields.size() != schema.fields.size()) {
-    return placed(invalid_argument("COLUMN_COUNT", "flow '{}' gives {} columns, '{}' has {}", flow_.name,
-                                   given.fields.size(), target_->dataset().shown, schema.fields.size()),
-                  flow_.place);
+    return placed(
+        invalid_argument("COLUMN_COUNT", "flow '{}' gives {} columns, '{}' has {}", flow_.name,
+                         given.fields.size(), target_->dataset().shown, schema.fields.size()),
+        flow_.place);
   }
   for (const auto& field : given.fields) {
     if (!flow_.by_name || schema.find(field.name)) continue;
     if (declared) {
-      return placed(invalid_argument("COLUMN_NOT_IN_TARGET", "column '{}' of flow '{}' is not among the declared "
-                                                             "columns of '{}'",
+      return placed(invalid_argument("COLUMN_NOT_IN_TARGET",
+                                     "column '{}' of flow '{}' is not among the declared "
+                                     "columns of '{}'",
                                      field.name, flow_.name, target_->dataset().shown),
                     flow_.place);
     }
@@ -995,43 +1047,49 @@ Status FlowRun::execute_write(const BatchPlan& plan) {
     const auto index = flow_.by_name ? given.find(field.name) : std::optional(i);
     if (!select.empty()) select += ", ";
     if (!field.nullable) {
-      not_null += fmt::format("{}{} IS NULL", not_null.empty() ? "" : " OR ", quote_name(field.name));
+      not_null +=
+          fmt::format("{}{} IS NULL", not_null.empty() ? "" : " OR ", quote_name(field.name));
     }
     if (!index) {
-      select += fmt::format("CAST(NULL AS {}) AS {}", duck::engine_type(field.type), quote_name(field.name));
+      select += fmt::format("CAST(NULL AS {}) AS {}", duck::engine_type(field.type),
+                            quote_name(field.name));
       continue;
     }
     const auto& from = given.fields[*index];
     const auto common = least_common_type(from.type, field.type);
     if (!common || !same_type(*common, field.type)) {
-      return placed(
-          invalid_data("CANNOT_MERGE_INCOMPATIBLE_DATA_TYPE",
-                       "column '{}' of flow '{}' is {}, '{}' has {}: cast it in the flow's query, or run a full "
-                       "refresh of that table",
-                       from.name, flow_.name, to_sql(from.type), target_->dataset().shown, to_sql(field.type)),
-          flow_.place);
+      return placed(invalid_data("CANNOT_MERGE_INCOMPATIBLE_DATA_TYPE",
+                                 "column '{}' of flow '{}' is {}, '{}' has {}: cast it in the "
+                                 "flow's query, or run a full "
+                                 "refresh of that table",
+                                 from.name, flow_.name, to_sql(from.type), target_->dataset().shown,
+                                 to_sql(field.type)),
+                    flow_.place);
     }
     if (same_type(from.type, field.type)) {
       select += fmt::format("q.{} AS {}", quote_name(from.name), quote_name(field.name));
     } else {
-      select += fmt::format("CAST(q.{} AS {}) AS {}", quote_name(from.name), duck::engine_type(field.type),
-                            quote_name(field.name));
+      select += fmt::format("CAST(q.{} AS {}) AS {}", quote_name(from.name),
+                            duck::engine_type(field.type), quote_name(field.name));
     }
   }
   Execution execution;
   SL_ASSIGN(const auto query, print_batch(plan, &execution));
   std::string rows = fmt::format("SELECT {} FROM ({}) AS q", select, query);
   if (!not_null.empty()) {
-    rows = fmt::format("SELECT * FROM ({}) WHERE CASE WHEN {} THEN error({}) ELSE true END", rows, not_null,
-                       quote_literal(fmt::format("[DELTA_NOT_NULL_CONSTRAINT_VIOLATED] a row has a null in a NOT NULL "
-                                                 "column of '{}': filter such rows in the flow's query",
-                                                 target_->dataset().shown)));
+    rows = fmt::format("SELECT * FROM ({}) WHERE CASE WHEN {} THEN error({}) ELSE true END", rows,
+                       not_null,
+                       quote_literal(fmt::format(
+                           "[DELTA_NOT_NULL_CONSTRAINT_VIOLATED] a row has a null in a NOT NULL "
+                           "column of '{}': filter such rows in the flow's query",
+                           target_->dataset().shown)));
   }
   stage("write");
   SL_ASSIGN(auto transaction, delta::Transaction::begin(target_->table(), target));
   if (!same_schema(schema, target->schema)) transaction.set_schema(schema);
   std::vector<delta::AddFile> written;
-  SL_TRY(apply_rewrite(connection, transaction, target_->table(), target, Rewrite{rows, "", replace, false}, &written));
+  SL_TRY(apply_rewrite(connection, transaction, target_->table(), target,
+                       Rewrite{rows, "", replace, false}, &written));
   auto unchanged = check_files_unchanged(plan);
   if (!unchanged.ok()) {
     remove_files(target_->table(), written);
@@ -1040,8 +1098,9 @@ Status FlowRun::execute_write(const BatchPlan& plan) {
   if (!transaction.has_changes()) return {};
   if (!replace) transaction.set_blind_append();
   transaction.set_txn(app, plan.batch);
-  transaction.set_operation(operation_of(flow_), {{"flow", json_string(flow_.name)},
-                                                  {"batch", json_string(std::to_string(plan.batch))}});
+  transaction.set_operation(
+      operation_of(flow_),
+      {{"flow", json_string(flow_.name)}, {"batch", json_string(std::to_string(plan.batch))}});
   int64_t output = 0;
   for (const auto& file : written) output += delta::num_records(file).value_or(0);
   transaction.set_metric("num_output_rows", output);

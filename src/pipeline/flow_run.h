@@ -1,4 +1,5 @@
-// One flow in one update: what it reads, what is new there, and its batches (auto-cdc.md section 9).
+// One flow in one update: what it reads, what is new there, and its batches (auto-cdc.md section
+// 9).
 #pragma once
 
 #include <strandline/result.h>
@@ -63,7 +64,8 @@ class FlowRun {
 
   // --- sources
   Status find_source_schemas(bool fresh, const PlannedSchemas* planned);
-  Result<std::vector<ConsumedFile>> new_files(const Source& source, const FlowCheckpoint* progress) const;
+  Result<std::vector<ConsumedFile>> new_files(const Source& source,
+                                              const FlowCheckpoint* progress) const;
   Result<std::optional<Facts>> find_facts(std::vector<Error>* errors) const;
 
   // --- batches
@@ -93,7 +95,7 @@ class FlowRun {
   FlowReport report_;
   std::vector<Error> warnings_;
   FlowSources sources_;
-  std::vector<std::optional<Schema>> schemas_;  // of sources_
+  std::vector<std::optional<Schema>> schemas_;                  // of sources_
   std::vector<std::shared_ptr<const delta::Snapshot>> newest_;  // of tables among sources_
   std::map<size_t, std::vector<ConsumedFile>> backlog_;  // of files among sources_, what is new
   std::map<size_t, size_t> backlog_next_;

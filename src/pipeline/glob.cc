@@ -38,8 +38,9 @@ std::vector<std::string> expand_braces(std::string_view pattern) {
   if (close == std::string_view::npos) return {std::string(pattern)};
   std::vector<std::string> out;
   for (const auto& alternative : parts) {
-    for (auto& rest : expand_braces(std::string(pattern.substr(0, open)) + std::string(alternative) +
-                                    std::string(pattern.substr(close + 1)))) {
+    for (auto& rest :
+         expand_braces(std::string(pattern.substr(0, open)) + std::string(alternative) +
+                       std::string(pattern.substr(close + 1)))) {
       out.push_back(std::move(rest));
     }
   }
@@ -76,7 +77,8 @@ bool match_plain(std::string_view pattern, std::string_view path) {
     if (pattern.substr(0, 2) == "**") {
       pattern.remove_prefix(2);
       // "**/" also stands for nothing at all.
-      if (!pattern.empty() && pattern[0] == '/' && match_plain(pattern.substr(1), path)) return true;
+      if (!pattern.empty() && pattern[0] == '/' && match_plain(pattern.substr(1), path))
+        return true;
       for (size_t i = 0; i <= path.size(); ++i) {
         if (match_plain(pattern, path.substr(i))) return true;
       }
@@ -93,7 +95,8 @@ bool match_plain(std::string_view pattern, std::string_view path) {
     if (pattern[0] == '?') {
       if (path[0] == '/') return false;
       pattern.remove_prefix(1);
-    } else if (bool matched = false; pattern[0] == '[' && match_class(pattern, path[0], &matched) > 0) {
+    } else if (bool matched = false;
+               pattern[0] == '[' && match_class(pattern, path[0], &matched) > 0) {
       if (!matched || path[0] == '/') return false;
       pattern.remove_prefix(match_class(pattern, path[0], &matched));
     } else {
@@ -114,15 +117,15 @@ bool is_hidden(const std::string& path) {
 
 // Files below directory that fit (directory itself fits: all of them).
 Status walk(storage::Store& store, const std::string& directory,
-            const std::vector<std::string>& patterns, const std::vector<std::string>& skip, bool all,
-            std::vector<storage::FileInfo>* out) {
+            const std::vector<std::string>& patterns, const std::vector<std::string>& skip,
+            bool all, std::vector<storage::FileInfo>* out) {
   SL_ASSIGN(auto entries, store.list(directory));
   for (auto& entry : entries) {
     if (is_hidden(entry.path)) continue;
     if (std::find(skip.begin(), skip.end(), entry.path) != skip.end()) continue;
-    const bool fits = all || std::any_of(patterns.begin(), patterns.end(), [&](const auto& pattern) {
-                        return match_plain(pattern, entry.path);
-                      });
+    const bool fits =
+        all || std::any_of(patterns.begin(), patterns.end(),
+                           [&](const auto& pattern) { return match_plain(pattern, entry.path); });
     if (entry.is_directory) {
       SL_TRY(walk(store, entry.path, patterns, skip, fits, out));
     } else if (fits) {
@@ -134,7 +137,9 @@ Status walk(storage::Store& store, const std::string& directory,
 
 }  // namespace
 
-bool has_glob(std::string_view text) { return text.find_first_of("*?[{") != std::string_view::npos; }
+bool has_glob(std::string_view text) {
+  return text.find_first_of("*?[{") != std::string_view::npos;
+}
 
 bool glob_match(std::string_view pattern, std::string_view path) {
   const auto patterns = expand_braces(pattern);

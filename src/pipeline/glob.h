@@ -14,8 +14,8 @@ namespace strandline::pipeline {
 // True if text holds a pattern character: * ? [ {
 bool has_glob(std::string_view text);
 
-// Patterns as in Hadoop: * ? [a-c] [^a] {x,y} inside one path component, ** over any number of them,
-// and \ before a character that stands for itself.
+// Patterns as in Hadoop: * ? [a-c] [^a] {x,y} inside one path component, ** over any number of
+// them, and \ before a character that stands for itself.
 bool glob_match(std::string_view pattern, std::string_view path);
 
 // All files a path stands for, sorted by path: the file itself; every file below a directory; every

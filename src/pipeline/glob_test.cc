@@ -32,7 +32,8 @@ class ListFiles : public testing::Test {
  protected:
   void SetUp() override {
     store_ = storage::make_memory_store();
-    for (const char* path : {"/d/a.json", "/d/b/c.json", "/d/b/e.csv", "/d/_SUCCESS", "/d/.hidden", "/d/_log/x.json"}) {
+    for (const char* path : {"/d/a.json", "/d/b/c.json", "/d/b/e.csv", "/d/_SUCCESS", "/d/.hidden",
+                             "/d/_log/x.json"}) {
       const std::string text = path;
       ASSERT_TRUE(store_->make_directories(text.substr(0, text.rfind('/'))).ok());
       ASSERT_TRUE(store_->put(path, "x").ok());
@@ -58,7 +59,9 @@ TEST_F(ListFiles, PatternGivesFilesAndFolders) {
   EXPECT_EQ(names("/d/b*"), (std::vector<std::string>{"/d/b/c.json", "/d/b/e.csv"}));
 }
 
-TEST_F(ListFiles, OneFileIsItself) { EXPECT_EQ(names("/d/a.json"), (std::vector<std::string>{"/d/a.json"})); }
+TEST_F(ListFiles, OneFileIsItself) {
+  EXPECT_EQ(names("/d/a.json"), (std::vector<std::string>{"/d/a.json"}));
+}
 
 TEST_F(ListFiles, MissingFolderIsNotFound) {
   EXPECT_EQ(list_files(*store_, "/nowhere").error().kind, ErrorKind::kNotFound);

@@ -132,7 +132,8 @@ class Builder {
     out_.errors.push_back(at(place, std::move(error)));
   }
 
-  // --- statements ---------------------------------------------------------------------------------
+  // --- statements
+  // ---------------------------------------------------------------------------------
 
   void parse_files() {
     for (const auto& file : spec_.files) {
@@ -164,10 +165,12 @@ class Builder {
 
   std::optional<catalog::QualifiedName> qualify(const sql::TableName& name) {
     sql::TableName plain = name;
-    if (plain.parts.size() == 2 && lower(plain.parts[0]) == "live") plain.parts.erase(plain.parts.begin());
+    if (plain.parts.size() == 2 && lower(plain.parts[0]) == "live")
+      plain.parts.erase(plain.parts.begin());
     if (plain.is_path) {
-      fail(name.place, unsupported("PATH_TARGET", "a path cannot be a dataset of a pipeline: give it a "
-                                                  "name, as in CREATE STREAMING TABLE users"));
+      fail(name.place, unsupported("PATH_TARGET",
+                                   "a path cannot be a dataset of a pipeline: give it a "
+                                   "name, as in CREATE STREAMING TABLE users"));
       return {};
     }
     auto qualified = warehouse_.qualify(plain, spec_.defaults);
@@ -189,7 +192,8 @@ class Builder {
     if (!fresh) {
       const auto& first = graph().datasets[it->second];
       fail(dataset.place,
-           invalid_argument("DUPLICATE_DATASET", "'{}' is defined twice: first at {}:{}; keep one of them",
+           invalid_argument("DUPLICATE_DATASET",
+                            "'{}' is defined twice: first at {}:{}; keep one of them",
                             dataset.shown, first.place.file, first.place.line));
       return;
     }
@@ -216,25 +220,28 @@ class Builder {
       }
       add_dataset(statement, plain->name, std::move(dataset));
     } else if (const auto* not_yet = std::get_if<sql::NotYet>(&statement.body)) {
-      fail(statement.place, unsupported("UNSUPPORTED_STATEMENT", "{} is not supported yet",
-                                        not_yet->construct));
+      fail(statement.place,
+           unsupported("UNSUPPORTED_STATEMENT", "{} is not supported yet", not_yet->construct));
     } else if (!std::holds_alternative<sql::CreateAutoCdcFlow>(statement.body) &&
                !std::holds_alternative<sql::CreateInsertFlow>(statement.body) &&
                !std::holds_alternative<sql::SetOption>(statement.body)) {
       fail(statement.place,
-           invalid_argument("PIPELINE_STATEMENT",
-                            "{} is not a statement of a pipeline: run it with 'strandline sql', or keep "
-                            "it in the explorations/ folder",
-                            refused_name(statement)));
+           invalid_argument(
+               "PIPELINE_STATEMENT",
+               "{} is not a statement of a pipeline: run it with 'strandline sql', or keep "
+               "it in the explorations/ folder",
+               refused_name(statement)));
     }
   }
 
   static Error expectations_not_yet() {
-    return unsupported("EXPECTATIONS", "CONSTRAINT … EXPECT is not supported yet: filter the rows in "
-                                       "the flow's query instead, as in FROM (SELECT … WHERE …)");
+    return unsupported("EXPECTATIONS",
+                       "CONSTRAINT … EXPECT is not supported yet: filter the rows in "
+                       "the flow's query instead, as in FROM (SELECT … WHERE …)");
   }
 
-  // --- flows --------------------------------------------------------------------------------------
+  // --- flows
+  // --------------------------------------------------------------------------------------
 
   void add_flow(const sql::Statement& statement) {
     Flow flow;
@@ -272,7 +279,8 @@ class Builder {
         // Its own mistakes are reported even so.
         cdc::Declaration declaration{cdc->flow_name ? cdc->flow_name->text : "",
                                      sql::to_string(cdc->target), cdc->clauses, statement.place};
-        for (auto& error : cdc::check_declaration(declaration)) fail(statement.place, std::move(error));
+        for (auto& error : cdc::check_declaration(declaration))
+          fail(statement.place, std::move(error));
       }
     } else if (const auto* insert = std::get_if<sql::CreateInsertFlow>(&statement.body)) {
       const auto target = find_target(insert->target);
@@ -300,7 +308,8 @@ class Builder {
     const bool plain = same_name(dataset.name.catalog, spec_.defaults.catalog) &&
                        same_name(dataset.name.schema, spec_.defaults.schema);
     return plain ? dataset.name.name
-                 : fmt::format("{}.{}.{}", dataset.name.catalog, dataset.name.schema, dataset.name.name);
+                 : fmt::format("{}.{}.{}", dataset.name.catalog, dataset.name.schema,
+                               dataset.name.name);
   }
 
   void take_flow(Flow flow, bool named) {
@@ -328,10 +337,11 @@ class Builder {
         if (!dataset.is_view()) known.push_back(dataset.shown);
       }
       const std::string shown = sql::to_string(name);
-      fail(name.place, not_found("UNKNOWN_TARGET",
-                                 "there is no streaming table '{}' in this pipeline{}: declare it with "
-                                 "CREATE OR REFRESH STREAMING TABLE {}",
-                                 shown, suggestion(shown, known), shown));
+      fail(name.place,
+           not_found("UNKNOWN_TARGET",
+                     "there is no streaming table '{}' in this pipeline{}: declare it with "
+                     "CREATE OR REFRESH STREAMING TABLE {}",
+                     shown, suggestion(shown, known), shown));
       return {};
     }
     const auto& dataset = graph().datasets[it->second];
@@ -349,7 +359,8 @@ class Builder {
            (!name.parts.empty() && doubtful_.count(fold_name(name.parts.back())) > 0);
   }
 
-  // --- checks -------------------------------------------------------------------------------------
+  // --- checks
+  // -------------------------------------------------------------------------------------
 
   // Datasets of this pipeline a query names.
   std::vector<size_t> datasets_read(const sql::Query& query) {
@@ -409,9 +420,10 @@ class Builder {
   void check_use(const sql::TableUse& use) {
     if (!use.function.empty()) {
       if (use.function != "read_files") {
-        fail(use.place, unsupported("UNSUPPORTED_TABLE_FUNCTION",
-                                    "{}() is not supported in a pipeline: use a table, or read_files",
-                                    use.function));
+        fail(use.place,
+             unsupported("UNSUPPORTED_TABLE_FUNCTION",
+                         "{}() is not supported in a pipeline: use a table, or read_files",
+                         use.function));
       }
       return;
     }
@@ -422,10 +434,11 @@ class Builder {
     }
     const auto& dataset = graph().datasets[*index];
     if (use.stream && dataset.kind == DatasetKind::kMaterializedView) {
-      fail(use.place, invalid_argument("SOURCE_NOT_STREAMING",
-                                       "'{}' is a materialized view, whose rows change: it cannot be "
-                                       "read with STREAM",
-                                       dataset.shown));
+      fail(use.place,
+           invalid_argument("SOURCE_NOT_STREAMING",
+                            "'{}' is a materialized view, whose rows change: it cannot be "
+                            "read with STREAM",
+                            dataset.shown));
     }
   }
 
@@ -446,7 +459,8 @@ class Builder {
       auto& target = graph().datasets[flow.target];
       if (flow.kind == FlowKind::kAutoCdc) {
         target.auto_cdc = true;
-        for (auto& error : cdc::check_declaration(*flow.declaration)) fail(flow.place, std::move(error));
+        for (auto& error : cdc::check_declaration(*flow.declaration))
+          fail(flow.place, std::move(error));
         check_expression(flow.declaration->clauses.sequence_by, flow.place);
         check_expression(flow.declaration->clauses.delete_when, flow.place);
         check_expression(flow.declaration->clauses.truncate_when, flow.place);
@@ -458,10 +472,11 @@ class Builder {
       for (const auto& use : sql::table_uses(*flow.query)) check_stream_use(use);
       if (flow.kind == FlowKind::kMaterialize) {
         if (streaming) {
-          fail(flow.place, invalid_argument("MATERIALIZED_VIEW_STREAMS",
-                                            "a materialized view reads whole tables: leave STREAM out, "
-                                            "or declare '{}' as a streaming table",
-                                            graph().datasets[flow.target].shown));
+          fail(flow.place,
+               invalid_argument("MATERIALIZED_VIEW_STREAMS",
+                                "a materialized view reads whole tables: leave STREAM out, "
+                                "or declare '{}' as a streaming table",
+                                graph().datasets[flow.target].shown));
         }
       } else if (!streaming && !flow.once) {
         const bool snapshot = flow.declaration && flow.declaration->clauses.from_snapshot;
@@ -488,14 +503,16 @@ class Builder {
     if (!index || !graph().datasets[*index].auto_cdc) return;
     for (const auto& option : use.stream_options) {
       const std::string key = lower(option.key);
-      if ((key == "readchangefeed" || key == "skipchangecommits") && lower(option.value) == "true") {
+      if ((key == "readchangefeed" || key == "skipchangecommits") &&
+          lower(option.value) == "true") {
         return;
       }
     }
     const auto& dataset = graph().datasets[*index];
     Error warning = invalid_argument(
         "STREAM_OF_AUTO_CDC_TARGET",
-        "'{}' is written by AUTO CDC, so its rows change and this stream fails at the first change: "
+        "'{}' is written by AUTO CDC, so its rows change and this stream fails at the first "
+        "change: "
         "read its change feed (readChangeFeed), or pass over such commits with STREAM {} WITH "
         "(skipChangeCommits=true)",
         dataset.shown, dataset.shown);
@@ -519,8 +536,9 @@ class Builder {
       }
       if (!options.checks.empty()) {
         fail(options.checks[0].first.place,
-             unsupported("CHECK_CONSTRAINT", "CHECK constraints are not supported yet: filter the rows "
-                                             "in the flow's query"));
+             unsupported("CHECK_CONSTRAINT",
+                         "CHECK constraints are not supported yet: filter the rows "
+                         "in the flow's query"));
       }
       if (options.using_format && lower(options.using_format->text) != "delta") {
         fail(options.using_format->place,
@@ -528,20 +546,23 @@ class Builder {
                          options.using_format->text));
       }
       if (options.location) {
-        fail(dataset.place, unsupported("TABLE_LOCATION", "LOCATION is not supported for '{}': tables "
-                                                          "live in the warehouse",
+        fail(dataset.place, unsupported("TABLE_LOCATION",
+                                        "LOCATION is not supported for '{}': tables "
+                                        "live in the warehouse",
                                         dataset.shown));
       }
       for (const auto& column : options.columns) {
         if (column.default_value) {
-          fail(column.name.place, unsupported("COLUMN_DEFAULT", "DEFAULT of column '{}' is not supported "
-                                                                "yet: set the value in the flow's query",
+          fail(column.name.place, unsupported("COLUMN_DEFAULT",
+                                              "DEFAULT of column '{}' is not supported "
+                                              "yet: set the value in the flow's query",
                                               column.name.text));
         }
         if (column.generated_as) {
           fail(column.name.place,
-               unsupported("GENERATED_COLUMN", "GENERATED column '{}' is not supported yet: compute it "
-                                               "in the flow's query",
+               unsupported("GENERATED_COLUMN",
+                           "GENERATED column '{}' is not supported yet: compute it "
+                           "in the flow's query",
                            column.name.text));
         }
       }
@@ -553,8 +574,9 @@ class Builder {
       }
       if (cdc != nullptr && append != nullptr) {
         fail(append->place,
-             invalid_argument("MIXED_FLOWS", "'{}' is written by the AUTO CDC flow '{}' and by the INSERT "
-                                             "flow '{}': a target takes one kind of flow",
+             invalid_argument("MIXED_FLOWS",
+                              "'{}' is written by the AUTO CDC flow '{}' and by the INSERT "
+                              "flow '{}': a target takes one kind of flow",
                               dataset.shown, cdc->name, append->name));
       }
       if (cdc == nullptr && append == nullptr && doubtful_.empty()) {
@@ -612,8 +634,9 @@ class Builder {
         names += (names.empty() ? "'" : ", '") + flows[i].name + "'";
         order.push_back(i);
       }
-      fail(first->place, invalid_argument("CYCLE", "these flows wait for each other: {}; a flow cannot "
-                                                   "read a table that depends on its own target",
+      fail(first->place, invalid_argument("CYCLE",
+                                          "these flows wait for each other: {}; a flow cannot "
+                                          "read a table that depends on its own target",
                                           names));
     }
     std::vector<Flow> sorted;
@@ -643,9 +666,12 @@ class Builder {
 
 const char* flow_label(const Flow& flow) {
   switch (flow.kind) {
-    case FlowKind::kAutoCdc: return flow.once ? "AUTO CDC ONCE" : "AUTO CDC";
-    case FlowKind::kAppend: return flow.once ? "INSERT ONCE" : "INSERT";
-    case FlowKind::kMaterialize: return "recompute";
+    case FlowKind::kAutoCdc:
+      return flow.once ? "AUTO CDC ONCE" : "AUTO CDC";
+    case FlowKind::kAppend:
+      return flow.once ? "INSERT ONCE" : "INSERT";
+    case FlowKind::kMaterialize:
+      return "recompute";
   }
   return "";
 }
@@ -654,10 +680,14 @@ const char* flow_label(const Flow& flow) {
 
 const char* to_string(DatasetKind kind) {
   switch (kind) {
-    case DatasetKind::kStreamingTable: return "streaming table";
-    case DatasetKind::kMaterializedView: return "materialized view";
-    case DatasetKind::kTemporaryView: return "temporary view";
-    case DatasetKind::kView: return "view";
+    case DatasetKind::kStreamingTable:
+      return "streaming table";
+    case DatasetKind::kMaterializedView:
+      return "materialized view";
+    case DatasetKind::kTemporaryView:
+      return "temporary view";
+    case DatasetKind::kView:
+      return "view";
   }
   return "";
 }
@@ -684,7 +714,8 @@ std::optional<size_t> Graph::find(const catalog::Warehouse& warehouse,
                                   const sql::TableName& name) const {
   if (name.is_path || name.parts.empty()) return {};
   sql::TableName plain = name;
-  if (plain.parts.size() == 2 && lower(plain.parts[0]) == "live") plain.parts.erase(plain.parts.begin());
+  if (plain.parts.size() == 2 && lower(plain.parts[0]) == "live")
+    plain.parts.erase(plain.parts.begin());
   const auto qualified = warehouse.qualify(plain, defaults);
   if (!qualified.ok()) return {};
   for (size_t i = 0; i < datasets.size(); ++i) {
@@ -699,8 +730,8 @@ BuiltGraph build_graph(const PipelineSpec& spec, storage::Store& store,
 }
 
 std::string draw_graph(const PipelineSpec& spec, const Graph& graph) {
-  std::string out = fmt::format("pipeline {}  ({}.{})\n", spec.name, spec.defaults.catalog,
-                                spec.defaults.schema);
+  std::string out =
+      fmt::format("pipeline {}  ({}.{})\n", spec.name, spec.defaults.catalog, spec.defaults.schema);
   const auto sources = [](const sql::Query& query) {
     std::vector<std::string> names;
     for (const auto& use : sql::table_uses(query)) {
@@ -730,9 +761,15 @@ std::string draw_graph(const PipelineSpec& spec, const Graph& graph) {
       std::string label = flow_label(flow);
       if (flow.declaration && flow.declaration->clauses.stored_as) {
         switch (*flow.declaration->clauses.stored_as) {
-          case sql::StoredAs::kScdType1: label += ", SCD TYPE 1"; break;
-          case sql::StoredAs::kScdType2: label += ", SCD TYPE 2"; break;
-          case sql::StoredAs::kBitemporal: label += ", BITEMPORAL"; break;
+          case sql::StoredAs::kScdType1:
+            label += ", SCD TYPE 1";
+            break;
+          case sql::StoredAs::kScdType2:
+            label += ", SCD TYPE 2";
+            break;
+          case sql::StoredAs::kBitemporal:
+            label += ", BITEMPORAL";
+            break;
         }
       } else if (flow.kind == FlowKind::kAutoCdc) {
         label += ", SCD TYPE 1";

@@ -21,12 +21,12 @@ const char* to_string(DatasetKind kind);  // "streaming table", …
 struct Dataset {
   DatasetKind kind = DatasetKind::kStreamingTable;
   catalog::QualifiedName name;
-  std::string shown;           // as messages name it
-  sql::TableOptions options;   // tables
-  sql::QueryPtr query;         // views
+  std::string shown;               // as messages name it
+  sql::TableOptions options;       // tables
+  sql::QueryPtr query;             // views
   std::vector<sql::Name> columns;  // a view's own column names
-  bool streaming = false;      // a view over a stream
-  bool auto_cdc = false;       // AUTO CDC flows write it
+  bool streaming = false;          // a view over a stream
+  bool auto_cdc = false;           // AUTO CDC flows write it
   std::string text;
   SourcePlace place;
 
@@ -41,14 +41,14 @@ struct Flow {
   std::string name;
   FlowKind kind = FlowKind::kAutoCdc;
   bool once = false;
-  bool by_name = true;     // kAppend: columns by name, else by place
-  size_t target = 0;       // in Graph::datasets
-  sql::QueryPtr query;     // what the flow reads
+  bool by_name = true;                          // kAppend: columns by name, else by place
+  size_t target = 0;                            // in Graph::datasets
+  sql::QueryPtr query;                          // what the flow reads
   std::optional<cdc::Declaration> declaration;  // kAutoCdc
-  std::vector<size_t> upstream;  // tables of this pipeline it reads, through views
-  std::string definition;        // fingerprint of its text and of the views it reads
-  bool mentions_metadata = false;   // its text or its views' name _metadata
-  bool mentions_row_index = false;  // … and row_index or the whole of it
+  std::vector<size_t> upstream;                 // tables of this pipeline it reads, through views
+  std::string definition;                       // fingerprint of its text and of the views it reads
+  bool mentions_metadata = false;               // its text or its views' name _metadata
+  bool mentions_row_index = false;              // … and row_index or the whole of it
   SourcePlace place;
 };
 
@@ -65,7 +65,7 @@ struct Graph {
 
 struct BuiltGraph {
   Graph graph;
-  std::vector<Error> errors;    // all of them, in file and text order as far as they have a place
+  std::vector<Error> errors;  // all of them, in file and text order as far as they have a place
   std::vector<Error> warnings;
 };
 

@@ -13,7 +13,8 @@ class FileLock {
  public:
   // Creates the file if needed; its folder must exist. Does not wait.
   // Errors: kBusy "PIPELINE_BUSY" when another process or thread holds it, kIo.
-  static Result<std::unique_ptr<FileLock>> acquire(const std::string& path, const std::string& pipeline);
+  static Result<std::unique_ptr<FileLock>> acquire(const std::string& path,
+                                                   const std::string& pipeline);
   ~FileLock();
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;

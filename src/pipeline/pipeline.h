@@ -20,6 +20,7 @@ struct Dependencies {
 
 // As strandline::run_update.
 UpdateReport run_update(const RunOptions& options, const Dependencies& dependencies,
-                        const ProgressListener& listener = {}, const std::atomic<bool>* cancel = nullptr);
+                        const ProgressListener& listener = {},
+                        const std::atomic<bool>* cancel = nullptr);
 
 }  // namespace strandline::pipeline

@@ -20,14 +20,21 @@ COLUMNS * EXCEPT (operation, sequenceNum)
 )sql";
 
 constexpr const char* kUsersData =
-    "{\"userId\":124,\"name\":\"Raul\",\"city\":\"Oaxaca\",\"operation\":\"INSERT\",\"sequenceNum\":1}\n"
-    "{\"userId\":123,\"name\":\"Isabel\",\"city\":\"Monterrey\",\"operation\":\"INSERT\",\"sequenceNum\":1}\n"
-    "{\"userId\":125,\"name\":\"Mercedes\",\"city\":\"Tijuana\",\"operation\":\"INSERT\",\"sequenceNum\":2}\n"
-    "{\"userId\":126,\"name\":\"Lily\",\"city\":\"Cancun\",\"operation\":\"INSERT\",\"sequenceNum\":2}\n"
+    "{\"userId\":124,\"name\":\"Raul\",\"city\":\"Oaxaca\",\"operation\":\"INSERT\","
+    "\"sequenceNum\":1}\n"
+    "{\"userId\":123,\"name\":\"Isabel\",\"city\":\"Monterrey\",\"operation\":\"INSERT\","
+    "\"sequenceNum\":1}\n"
+    "{\"userId\":125,\"name\":\"Mercedes\",\"city\":\"Tijuana\",\"operation\":\"INSERT\","
+    "\"sequenceNum\":2}\n"
+    "{\"userId\":126,\"name\":\"Lily\",\"city\":\"Cancun\",\"operation\":\"INSERT\","
+    "\"sequenceNum\":2}\n"
     "{\"userId\":123,\"operation\":\"DELETE\",\"sequenceNum\":6}\n"
-    "{\"userId\":125,\"name\":\"Mercedes\",\"city\":\"Guadalajara\",\"operation\":\"UPDATE\",\"sequenceNum\":6}\n"
-    "{\"userId\":125,\"name\":\"Mercedes\",\"city\":\"Mexicali\",\"operation\":\"UPDATE\",\"sequenceNum\":5}\n"
-    "{\"userId\":123,\"name\":\"Isabel\",\"city\":\"Chihuahua\",\"operation\":\"UPDATE\",\"sequenceNum\":5}\n";
+    "{\"userId\":125,\"name\":\"Mercedes\",\"city\":\"Guadalajara\",\"operation\":\"UPDATE\","
+    "\"sequenceNum\":6}\n"
+    "{\"userId\":125,\"name\":\"Mercedes\",\"city\":\"Mexicali\",\"operation\":\"UPDATE\","
+    "\"sequenceNum\":5}\n"
+    "{\"userId\":123,\"name\":\"Isabel\",\"city\":\"Chihuahua\",\"operation\":\"UPDATE\","
+    "\"sequenceNum\":5}\n";
 
 double metric(const UpdateReport& report, const std::string& name, size_t flow = 0) {
   return report.flows.at(flow).metrics.at(name);
@@ -39,17 +46,18 @@ TEST(PipelineEndToEnd, ScdType1FromJsonFiles) {
   p.write("data/1.json", kUsersData);
   const auto report = p.run();
   ASSERT_EQ(report.status, UpdateStatus::kCompleted) << errors_of(report);
-  EXPECT_THAT(p.rows("users"), ElementsAre("124|Raul|Oaxaca", "125|Mercedes|Guadalajara", "126|Lily|Cancun"));
+  EXPECT_THAT(p.rows("users"),
+              ElementsAre("124|Raul|Oaxaca", "125|Mercedes|Guadalajara", "126|Lily|Cancun"));
   EXPECT_EQ(metric(report, "num_upserted_rows"), 3);
   EXPECT_EQ(metric(report, "num_input_rows"), 8);
   EXPECT_EQ(metric(report, "num_batches"), 1);
   EXPECT_EQ(report.flows[0].metrics.count("num_output_rows"), 0u);
 
   // The same events again, late ones and a delete: only what changes is written.
-  p.write("data/2.json",
-          std::string(kUsersData) +
-              "{\"userId\":124,\"name\":\"old\",\"city\":\"x\",\"operation\":\"UPDATE\",\"sequenceNum\":0}\n"
-              "{\"userId\":126,\"operation\":\"DELETE\",\"sequenceNum\":9}\n");
+  p.write("data/2.json", std::string(kUsersData) +
+                             "{\"userId\":124,\"name\":\"old\",\"city\":\"x\",\"operation\":"
+                             "\"UPDATE\",\"sequenceNum\":0}\n"
+                             "{\"userId\":126,\"operation\":\"DELETE\",\"sequenceNum\":9}\n");
   const auto second = p.run();
   ASSERT_EQ(second.status, UpdateStatus::kCompleted) << errors_of(second);
   EXPECT_THAT(p.rows("users"), ElementsAre("124|Raul|Oaxaca", "125|Mercedes|Guadalajara"));
@@ -71,7 +79,7 @@ TEST(PipelineEndToEnd, ScdType2FromJsonFiles) {
   const auto report = p.run();
   ASSERT_EQ(report.status, UpdateStatus::kCompleted) << errors_of(report);
   const std::vector<std::string> expected = {
-      "123|Isabel|Chihuahua|5|6",      "123|Isabel|Monterrey|1|5", "124|Raul|Oaxaca|1|NULL",
+      "123|Isabel|Chihuahua|5|6",        "123|Isabel|Monterrey|1|5",  "124|Raul|Oaxaca|1|NULL",
       "125|Mercedes|Guadalajara|6|NULL", "125|Mercedes|Mexicali|5|6", "125|Mercedes|Tijuana|2|5",
       "126|Lily|Cancun|2|NULL"};
   EXPECT_EQ(p.rows("users"), expected);
@@ -83,8 +91,8 @@ TEST(PipelineEndToEnd, ScdType2FromJsonFiles) {
   EXPECT_EQ(p.snapshot("users")->version, version) << "a repeated batch writes nothing";
 }
 
-
-// --- files ----------------------------------------------------------------------------------------
+// --- files
+// ----------------------------------------------------------------------------------------
 
 TEST(PipelineFiles, ChangedFileIsAnErrorUntilOverwritesAreAllowed) {
   TestPipeline p;
@@ -174,7 +182,8 @@ TEST(PipelineFiles, BatchesAreBoundedByMaxFiles) {
 TEST(PipelineFiles, InferredSchemaGrows) {
   TestPipeline p;
   p.write("t.sql",
-          "CREATE STREAMING TABLE t; CREATE FLOW f AS AUTO CDC INTO t FROM STREAM read_files('data', format => 'json') "
+          "CREATE STREAMING TABLE t; CREATE FLOW f AS AUTO CDC INTO t FROM STREAM "
+          "read_files('data', format => 'json') "
           "KEYS (id) SEQUENCE BY seq;");
   p.write("data/1.json", "{\"id\":1,\"seq\":1,\"a\":\"x\"}\n");
   auto report = p.run();
@@ -192,9 +201,12 @@ TEST(PipelineFiles, InferredSchemaGrows) {
 TEST(PipelineFiles, MetadataOrdersArrival) {
   TestPipeline p;
   p.write("t.sql",
-          "CREATE STREAMING TABLE t; CREATE FLOW f AS AUTO CDC INTO t FROM STREAM read_files('data', format => 'json', "
-          "schema => 'id INT, v STRING') KEYS (id) SEQUENCE BY STRUCT(_metadata.file_path, _metadata.row_index);");
-  p.write("data/1.json", "{\"id\":1,\"v\":\"a\"}\n{\"id\":1,\"v\":\"b\"}\n{\"id\":2,\"v\":\"c\"}\n");
+          "CREATE STREAMING TABLE t; CREATE FLOW f AS AUTO CDC INTO t FROM STREAM "
+          "read_files('data', format => 'json', "
+          "schema => 'id INT, v STRING') KEYS (id) SEQUENCE BY STRUCT(_metadata.file_path, "
+          "_metadata.row_index);");
+  p.write("data/1.json",
+          "{\"id\":1,\"v\":\"a\"}\n{\"id\":1,\"v\":\"b\"}\n{\"id\":2,\"v\":\"c\"}\n");
   p.write("data/2.json", "{\"id\":2,\"v\":\"d\"}\n");
   const auto report = p.run();
   ASSERT_EQ(report.status, UpdateStatus::kCompleted) << errors_of(report);
@@ -204,7 +216,8 @@ TEST(PipelineFiles, MetadataOrdersArrival) {
 TEST(PipelineFiles, RescuedDataColumn) {
   TestPipeline p;
   p.write("t.sql",
-          "CREATE STREAMING TABLE t AS SELECT id, v, _rescued_data FROM STREAM read_files('data', format => 'json', "
+          "CREATE STREAMING TABLE t AS SELECT id, v, _rescued_data FROM STREAM read_files('data', "
+          "format => 'json', "
           "schema => 'id INT, v STRING', rescuedDataColumn => '_rescued_data');");
   p.write("data/1.json", "{\"id\":1,\"v\":\"a\"}\nbroken\n");
   const auto report = p.run();
@@ -226,14 +239,18 @@ FROM STREAM read_files('pq/*.parquet', format => 'parquet') KEYS (id) SEQUENCE B
   std::filesystem::create_directories(p.path("pq"));
   auto connection = shared_database()->connect();
   ASSERT_TRUE(connection.ok());
-  ASSERT_TRUE((*connection)->execute("COPY (SELECT 1 AS id, 'x' AS v, 5::BIGINT AS seq) TO '" + p.path("pq/a.parquet") + "'").ok());
+  ASSERT_TRUE((*connection)
+                  ->execute("COPY (SELECT 1 AS id, 'x' AS v, 5::BIGINT AS seq) TO '" +
+                            p.path("pq/a.parquet") + "'")
+                  .ok());
   const auto report = p.run();
   ASSERT_EQ(report.status, UpdateStatus::kCompleted) << errors_of(report);
   EXPECT_THAT(p.rows("c"), ElementsAre("7|2.00|2"));
   EXPECT_THAT(p.rows("q"), ElementsAre("1|x|5"));
 }
 
-// --- tables and views -----------------------------------------------------------------------------
+// --- tables and views
+// -----------------------------------------------------------------------------
 
 constexpr const char* kChain = R"sql(
 CREATE STREAMING TABLE bronze AS SELECT * FROM STREAM read_files('data', format => 'json', schema => 'id INT, v STRING, seq INT');
@@ -246,7 +263,9 @@ CREATE MATERIALIZED VIEW gold AS SELECT count(*) AS n, max(v) AS top FROM silver
 TEST(PipelineGraph, StreamsThroughTablesAndViewsInOneUpdate) {
   TestPipeline p;
   p.write("chain.sql", kChain);
-  p.write("data/1.json", "{\"id\":1,\"v\":\"a\",\"seq\":1}\n{\"id\":2,\"v\":\"b\",\"seq\":1}\n{\"id\":3,\"seq\":1}\n");
+  p.write(
+      "data/1.json",
+      "{\"id\":1,\"v\":\"a\",\"seq\":1}\n{\"id\":2,\"v\":\"b\",\"seq\":1}\n{\"id\":3,\"seq\":1}\n");
   auto report = p.run();
   ASSERT_EQ(report.status, UpdateStatus::kCompleted) << errors_of(report);
   EXPECT_EQ(p.rows("bronze").size(), 3u);
@@ -267,7 +286,8 @@ TEST(PipelineGraph, StreamsThroughTablesAndViewsInOneUpdate) {
 TEST(PipelineGraph, AFailedFlowSkipsItsDependents) {
   TestPipeline p;
   p.write("chain.sql", std::string(kChain) +
-                           "CREATE STREAMING TABLE other AS SELECT * FROM STREAM read_files('more', format => 'json', "
+                           "CREATE STREAMING TABLE other AS SELECT * FROM STREAM "
+                           "read_files('more', format => 'json', "
                            "schema => 'x INT');");
   p.write("data/1.json", "{\"id\":\"one\"}\n");
   p.write("more/1.json", "{\"x\":1}\n");
@@ -290,7 +310,8 @@ CREATE STREAMING TABLE t;
 CREATE FLOW f AS AUTO CDC INTO t FROM (SELECT u.id, u.city, c.land, u.seq FROM STREAM read_files('data', format => 'json',
   schema => 'id INT, city STRING, seq INT') u LEFT JOIN cities c ON u.city = c.city) KEYS (id) SEQUENCE BY seq;)sql");
   p.write("cities/1.json", "{\"city\":\"Lima\",\"land\":\"Peru\"}\n");
-  p.write("data/1.json", "{\"id\":1,\"city\":\"Lima\",\"seq\":1}\n{\"id\":2,\"city\":\"?\",\"seq\":1}\n");
+  p.write("data/1.json",
+          "{\"id\":1,\"city\":\"Lima\",\"seq\":1}\n{\"id\":2,\"city\":\"?\",\"seq\":1}\n");
   const auto report = p.run();
   ASSERT_EQ(report.status, UpdateStatus::kCompleted) << errors_of(report);
   EXPECT_THAT(p.rows("t", "id, land"), ElementsAre("1|Peru", "2|NULL"));
@@ -302,8 +323,12 @@ TEST(PipelineGraph, SeveralFlowsIntoOneTargetAndOnce) {
 CREATE STREAMING TABLE orders;
 CREATE FLOW hydrate AS AUTO CDC ONCE INTO orders FROM STREAM read_files('full', format => 'json', schema => 'id INT, amount INT, ts INT') KEYS (id) SEQUENCE BY ts COLUMNS * EXCEPT (ts);
 CREATE FLOW changes AS AUTO CDC INTO orders FROM STREAM read_files('data', format => 'json', schema => 'id INT, amount INT, op STRING, ts INT') KEYS (id) APPLY AS DELETE WHEN op = 'D' SEQUENCE BY ts COLUMNS (id, amount);)sql");
-  p.write("full/1.json", "{\"id\":1,\"amount\":10,\"ts\":1}\n{\"id\":2,\"amount\":20,\"ts\":1}\n{\"id\":3,\"amount\":30,\"ts\":1}\n");
-  p.write("data/1.json", "{\"id\":2,\"amount\":25,\"ts\":4}\n{\"id\":3,\"op\":\"D\",\"ts\":5}\n{\"id\":4,\"amount\":40,\"ts\":6}\n");
+  p.write("full/1.json",
+          "{\"id\":1,\"amount\":10,\"ts\":1}\n{\"id\":2,\"amount\":20,\"ts\":1}\n{\"id\":3,"
+          "\"amount\":30,\"ts\":1}\n");
+  p.write("data/1.json",
+          "{\"id\":2,\"amount\":25,\"ts\":4}\n{\"id\":3,\"op\":\"D\",\"ts\":5}\n{\"id\":4,"
+          "\"amount\":40,\"ts\":6}\n");
   auto report = p.run();
   ASSERT_EQ(report.status, UpdateStatus::kCompleted) << errors_of(report);
   EXPECT_THAT(p.rows("orders"), ElementsAre("1|10", "2|25", "4|40"));
@@ -349,9 +374,10 @@ CREATE STREAMING TABEL oops;
     codes.push_back(error.code);
     EXPECT_TRUE(error.place && error.place->line > 0) << error.code << error.message;
   }
-  EXPECT_THAT(codes, testing::IsSupersetOf({"UNKNOWN_TARGET", "READ_FILES_OPTION", "PIPELINE_STATEMENT",
-                                            "DUPLICATE_DATASET", "STREAMING_OPERATION",
-                                            "NONDETERMINISTIC_FUNCTION", "PARSE_SYNTAX_ERROR"}))
+  EXPECT_THAT(codes,
+              testing::IsSupersetOf({"UNKNOWN_TARGET", "READ_FILES_OPTION", "PIPELINE_STATEMENT",
+                                     "DUPLICATE_DATASET", "STREAMING_OPERATION",
+                                     "NONDETERMINISTIC_FUNCTION", "PARSE_SYNTAX_ERROR"}))
       << errors_of(report);
   EXPECT_THAT(errors_of(report), HasSubstr("did you mean 'users'?"));
   EXPECT_FALSE(std::filesystem::exists(p.path("warehouse")));
@@ -385,14 +411,19 @@ CREATE STREAMING TABLE u; CREATE FLOW f3 AS AUTO CDC INTO u FROM t KEYS (id) SEQ
   ASSERT_EQ(report.status, UpdateStatus::kInvalid);
   std::vector<std::string> codes;
   for (const auto& error : report.errors) codes.push_back(error.code);
-  EXPECT_THAT(codes, testing::IsSupersetOf({"CYCLE", "MIXED_FLOWS", "DUPLICATE_FLOW_NAME", "SOURCE_NOT_STREAMING"}))
+  EXPECT_THAT(codes, testing::IsSupersetOf(
+                         {"CYCLE", "MIXED_FLOWS", "DUPLICATE_FLOW_NAME", "SOURCE_NOT_STREAMING"}))
       << errors_of(report);
 }
 
 TEST(PipelineGraph, ConfigurationIsSubstituted) {
   TestPipeline p;
-  p.write("spark-pipeline.yml", "name: conf\ndatabase: s\nstorage: store\nconfiguration:\n  folder: data\nlibraries:\n  - glob:\n      include: '*.sql'\n");
-  p.write("a.sql", "SET tab = t;\nCREATE STREAMING TABLE ${tab} AS SELECT * FROM STREAM read_files('${folder}', format => 'json', schema => 'x INT');");
+  p.write("spark-pipeline.yml",
+          "name: conf\ndatabase: s\nstorage: store\nconfiguration:\n  folder: data\nlibraries:\n  "
+          "- glob:\n      include: '*.sql'\n");
+  p.write("a.sql",
+          "SET tab = t;\nCREATE STREAMING TABLE ${tab} AS SELECT * FROM STREAM "
+          "read_files('${folder}', format => 'json', schema => 'x INT');");
   p.write("data/1.json", "{\"x\":1}\n");
   p.warehouse.reset();
   const auto report = p.run();
@@ -400,14 +431,17 @@ TEST(PipelineGraph, ConfigurationIsSubstituted) {
   EXPECT_TRUE(std::filesystem::exists(p.path("store/main/s/t/_delta_log")));
 }
 
-// --- Delta sources --------------------------------------------------------------------------------
+// --- Delta sources
+// --------------------------------------------------------------------------------
 
 class DeltaSource : public testing::Test {
  protected:
   // A table of its own pipeline, appended to by files.
   void append(const std::string& file, const std::string& text) {
     source_.warehouse = p_.path("warehouse");
-    source_.write("s.sql", "CREATE STREAMING TABLE src AS SELECT * FROM STREAM read_files('data', format => 'json', schema => 'id INT, v STRING, seq INT');");
+    source_.write("s.sql",
+                  "CREATE STREAMING TABLE src AS SELECT * FROM STREAM read_files('data', format => "
+                  "'json', schema => 'id INT, v STRING, seq INT');");
     source_.write("data/" + file, text);
     const auto report = source_.run();
     ASSERT_EQ(report.status, UpdateStatus::kCompleted) << errors_of(report);
@@ -418,7 +452,9 @@ class DeltaSource : public testing::Test {
 
 TEST_F(DeltaSource, SnapshotThenAppends) {
   append("1.json", "{\"id\":1,\"v\":\"a\",\"seq\":1}\n");
-  p_.write("t.sql", "CREATE STREAMING TABLE t; CREATE FLOW f AS AUTO CDC INTO t FROM stream(main.default.src) KEYS (id) SEQUENCE BY seq COLUMNS * EXCEPT (seq);");
+  p_.write("t.sql",
+           "CREATE STREAMING TABLE t; CREATE FLOW f AS AUTO CDC INTO t FROM "
+           "stream(main.default.src) KEYS (id) SEQUENCE BY seq COLUMNS * EXCEPT (seq);");
   auto report = p_.run();
   ASSERT_EQ(report.status, UpdateStatus::kCompleted) << errors_of(report);
   EXPECT_THAT(p_.rows("t"), ElementsAre("1|a"));
@@ -432,11 +468,14 @@ TEST_F(DeltaSource, SnapshotThenAppends) {
 TEST_F(DeltaSource, StartingVersionAndUnknownOptions) {
   append("1.json", "{\"id\":1,\"v\":\"a\",\"seq\":1}\n");
   append("2.json", "{\"id\":2,\"v\":\"b\",\"seq\":1}\n");
-  p_.write("t.sql", "CREATE STREAMING TABLE t AS SELECT id FROM STREAM src WITH (startingVersion=2);");
+  p_.write("t.sql",
+           "CREATE STREAMING TABLE t AS SELECT id FROM STREAM src WITH (startingVersion=2);");
   auto report = p_.run();
   ASSERT_EQ(report.status, UpdateStatus::kCompleted) << errors_of(report);
   EXPECT_THAT(p_.rows("t"), ElementsAre("2"));
-  p_.write("t.sql", "CREATE STREAMING TABLE t AS SELECT id FROM STREAM src WITH (readChangeFeed=true, foo=1);");
+  p_.write(
+      "t.sql",
+      "CREATE STREAMING TABLE t AS SELECT id FROM STREAM src WITH (readChangeFeed=true, foo=1);");
   report = p_.run();
   ASSERT_EQ(report.status, UpdateStatus::kInvalid);
   EXPECT_THAT(errors_of(report), HasSubstr("readChangeFeed"));
@@ -458,7 +497,8 @@ TEST_F(DeltaSource, ChangesAreRefusedUnlessSkipped) {
   ASSERT_EQ(report.status, UpdateStatus::kFailed);
   EXPECT_EQ(report.errors.at(0).code, "DELTA_SOURCE_TABLE_IGNORE_CHANGES");
   EXPECT_THAT(report.errors.at(0).message, HasSubstr("skipChangeCommits"));
-  p_.write("t.sql", "CREATE STREAMING TABLE t AS SELECT * FROM STREAM users WITH (skipChangeCommits=true);");
+  p_.write("t.sql",
+           "CREATE STREAMING TABLE t AS SELECT * FROM STREAM users WITH (skipChangeCommits=true);");
   cdc.write("data/3.json", "{\"userId\":2,\"name\":\"c\",\"sequenceNum\":2}\n");
   ASSERT_EQ(cdc.run().status, UpdateStatus::kCompleted);
   report = p_.run();
@@ -478,7 +518,8 @@ TEST_F(DeltaSource, RecreatedTableIsNoticed) {
   EXPECT_EQ(report.errors.at(0).code, "DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE");
 }
 
-// --- targets --------------------------------------------------------------------------------------
+// --- targets
+// --------------------------------------------------------------------------------------
 
 TEST(PipelineTarget, BelongsToOnePipeline) {
   TestPipeline first("first");
@@ -597,13 +638,17 @@ TEST(PipelineTarget, ResetCanBeForbidden) {
 TEST(PipelineTarget, CarriesItsProperties) {
   TestPipeline p;
   std::string flow = kUsersFlow;
-  flow.replace(flow.find("users;"), 6, "users (userId INT COMMENT 'who', name STRING, city STRING, extra DOUBLE, __START_AT BIGINT, __END_AT BIGINT) COMMENT 'people' TBLPROPERTIES ('quality' = 'silver');");
+  flow.replace(
+      flow.find("users;"), 6,
+      "users (userId INT COMMENT 'who', name STRING, city STRING, extra DOUBLE, __START_AT BIGINT, "
+      "__END_AT BIGINT) COMMENT 'people' TBLPROPERTIES ('quality' = 'silver');");
   p.write("users.sql", flow + "STORED AS SCD TYPE 2;");
   p.write("data/1.json", kUsersData);
   const auto report = p.run();
   ASSERT_EQ(report.status, UpdateStatus::kCompleted) << errors_of(report);
   const auto snapshot = p.snapshot("users");
-  EXPECT_EQ(snapshot->property("strandline.primaryKey"), "[\"userId\",\"coalesce(__START_AT, __END_AT)\"]");
+  EXPECT_EQ(snapshot->property("strandline.primaryKey"),
+            "[\"userId\",\"coalesce(__START_AT, __END_AT)\"]");
   EXPECT_EQ(snapshot->property("strandline.cdc.scdType"), "SCD TYPE 2");
   EXPECT_EQ(snapshot->property("quality"), "silver");
   EXPECT_EQ(snapshot->property("strandline.pipelineName"), "p");
@@ -615,7 +660,9 @@ TEST(PipelineTarget, CarriesItsProperties) {
 TEST(PipelineTarget, OlderWritersNeedNoDeletionVectorsOrRowTracking) {
   TestPipeline p;
   std::string flow = kUsersFlow;
-  flow.replace(flow.find("users;"), 6, "users TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.enableRowTracking' = 'false');");
+  flow.replace(flow.find("users;"), 6,
+               "users TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', "
+               "'delta.enableRowTracking' = 'false');");
   p.write("users.sql", flow + ";");
   p.write("data/1.json", kUsersData);
   auto report = p.run();
@@ -623,7 +670,8 @@ TEST(PipelineTarget, OlderWritersNeedNoDeletionVectorsOrRowTracking) {
   p.write("data/2.json", "{\"userId\":124,\"name\":\"new\",\"sequenceNum\":9}\n");
   report = p.run();
   ASSERT_EQ(report.status, UpdateStatus::kCompleted) << errors_of(report);
-  EXPECT_THAT(p.rows("users"), ElementsAre("124|new|NULL", "125|Mercedes|Guadalajara", "126|Lily|Cancun"));
+  EXPECT_THAT(p.rows("users"),
+              ElementsAre("124|new|NULL", "125|Mercedes|Guadalajara", "126|Lily|Cancun"));
   for (const auto& file : p.snapshot("users")->files) EXPECT_FALSE(file.deletion_vector);
 }
 
@@ -645,7 +693,9 @@ TEST(PipelineTarget, RowIdsStayWhileTheKeyStays) {
     return out;
   };
   const auto before = ids();
-  p.write("data/2.json", "{\"userId\":124,\"name\":\"new\",\"sequenceNum\":9}\n{\"userId\":1,\"name\":\"x\",\"sequenceNum\":1}\n");
+  p.write("data/2.json",
+          "{\"userId\":124,\"name\":\"new\",\"sequenceNum\":9}\n{\"userId\":1,\"name\":\"x\","
+          "\"sequenceNum\":1}\n");
   ASSERT_EQ(p.run().status, UpdateStatus::kCompleted);
   const auto after = ids();
   EXPECT_EQ(before.at("124"), after.at("124"));
@@ -653,7 +703,8 @@ TEST(PipelineTarget, RowIdsStayWhileTheKeyStays) {
   for (const auto& [key, id] : before) EXPECT_NE(after.at("1"), id);
 }
 
-// --- updates --------------------------------------------------------------------------------------
+// --- updates
+// --------------------------------------------------------------------------------------
 
 TEST(PipelineUpdate, OnlyOneAtATime) {
   TestPipeline p;
@@ -727,8 +778,9 @@ TEST(PipelineUpdate, EventLogHasTheMetrics) {
   ASSERT_TRUE(snapshot.ok());
   EXPECT_EQ((*snapshot)->version, 1) << "one commit an update";
   const auto rows = TestPipeline::rows_of(
-      log, "event_type, level, details->>'$.flow_progress.metrics.num_upserted_rows', "
-           "details->>'$.flow_progress.metrics.num_late_rows', details->>'$.flow_progress.status'");
+      log,
+      "event_type, level, details->>'$.flow_progress.metrics.num_upserted_rows', "
+      "details->>'$.flow_progress.metrics.num_late_rows', details->>'$.flow_progress.status'");
   EXPECT_THAT(rows, testing::Contains("flow_progress|INFO|3|0|COMPLETED"));
   EXPECT_THAT(rows, testing::Contains("flow_progress|INFO|0|0|COMPLETED"));
   EXPECT_THAT(rows, testing::Contains("create_update|INFO|NULL|NULL|NULL"));
@@ -737,7 +789,9 @@ TEST(PipelineUpdate, EventLogHasTheMetrics) {
 TEST(PipelineUpdate, SequenceConflictsAreWarnedAbout) {
   TestPipeline p;
   p.write("users.sql", std::string(kUsersFlow) + ";");
-  p.write("data/1.json", "{\"userId\":1,\"name\":\"a\",\"sequenceNum\":1}\n{\"userId\":1,\"name\":\"b\",\"sequenceNum\":1}\n");
+  p.write("data/1.json",
+          "{\"userId\":1,\"name\":\"a\",\"sequenceNum\":1}\n{\"userId\":1,\"name\":\"b\","
+          "\"sequenceNum\":1}\n");
   const auto report = p.run();
   ASSERT_EQ(report.status, UpdateStatus::kCompleted) << errors_of(report);
   EXPECT_THAT(p.rows("users"), ElementsAre("1|b|NULL"));

@@ -66,10 +66,11 @@ class SourceAnalyzer {
     auto options = read_file_options(use, spec_.root, errors_);
     if (!options) return;
     if (!use.stream) {
-      fail(use.place, unsupported("READ_FILES_BATCH",
-                                  "read_files('{}') without STREAM is not supported in a pipeline yet: "
-                                  "write STREAM read_files('{}', …), or load the files into a table",
-                                  options->path, options->path));
+      fail(use.place,
+           unsupported("READ_FILES_BATCH",
+                       "read_files('{}') without STREAM is not supported in a pipeline yet: "
+                       "write STREAM read_files('{}', …), or load the files into a table",
+                       options->path, options->path));
       return;
     }
     Source source;
@@ -85,10 +86,11 @@ class SourceAnalyzer {
     const auto& dataset = graph_.datasets[index];
     if (dataset.is_view()) {
       if (use.stream && !dataset.streaming) {
-        fail(use.place, invalid_argument("SOURCE_NOT_STREAMING",
-                                         "view '{}' is not a stream: read its table with STREAM inside the "
-                                         "view",
-                                         dataset.shown));
+        fail(use.place,
+             invalid_argument("SOURCE_NOT_STREAMING",
+                              "view '{}' is not a stream: read its table with STREAM inside the "
+                              "view",
+                              dataset.shown));
       }
       if (!dataset.query) return;
       FlowSources::ViewUse view{dataset.query, {}};
@@ -107,7 +109,8 @@ class SourceAnalyzer {
     this->table(use, std::move(source), *table, at);
   }
 
-  void external(const sql::TableUse& use, const catalog::Defaults& defaults, const std::string& at) {
+  void external(const sql::TableUse& use, const catalog::Defaults& defaults,
+                const std::string& at) {
     Source source;
     source.shown = sql::to_string(use.name);
     if (use.name.is_path) {
@@ -124,9 +127,10 @@ class SourceAnalyzer {
     const auto view = warehouse_.view(*name);
     if (view.ok() && *view) {
       if (use.stream) {
-        return fail(use.place, invalid_argument("SOURCE_NOT_STREAMING",
-                                                "'{}' is a view, not a table: stream from the table it reads",
-                                                source.shown));
+        return fail(use.place,
+                    invalid_argument("SOURCE_NOT_STREAMING",
+                                     "'{}' is a view, not a table: stream from the table it reads",
+                                     source.shown));
       }
       auto parsed = sql::parse_query((*view)->sql, "view " + name->to_string());
       if (!parsed.ok()) return fail(use.place, parsed.error());
@@ -152,28 +156,32 @@ class SourceAnalyzer {
         return;
       }
     }
-    fail(use.place, not_found("TABLE_OR_VIEW_NOT_FOUND",
-                              "there is no table or view '{}', neither in this pipeline nor in warehouse '{}'",
-                              shown, warehouse_.root()));
+    fail(use.place,
+         not_found("TABLE_OR_VIEW_NOT_FOUND",
+                   "there is no table or view '{}', neither in this pipeline nor in warehouse '{}'",
+                   shown, warehouse_.root()));
   }
 
-  void table(const sql::TableUse& use, Source source, const delta::Table& table, const std::string& at) {
+  void table(const sql::TableUse& use, Source source, const delta::Table& table,
+             const std::string& at) {
     source.table = table;
     source.place = use.place;
     if (use.stream) {
       auto options = read_stream_options(use, errors_);
       if (!options) return;
       if (use.version_as_of || use.timestamp_as_of) {
-        return fail(use.place, invalid_argument("STREAM_OPTION", "a stream has no VERSION or TIMESTAMP AS OF: "
-                                                                 "use WITH (startingVersion=…)"));
+        return fail(use.place, invalid_argument("STREAM_OPTION",
+                                                "a stream has no VERSION or TIMESTAMP AS OF: "
+                                                "use WITH (startingVersion=…)"));
       }
       source.kind = SourceKind::kStream;
       source.stream = *options;
       source.key = fresh_key("delta:" + table.path());
     } else {
       if (use.timestamp_as_of) {
-        return fail(use.place, unsupported("TIMESTAMP_AS_OF", "TIMESTAMP AS OF is not supported in a pipeline: "
-                                                              "use VERSION AS OF"));
+        return fail(use.place, unsupported("TIMESTAMP_AS_OF",
+                                           "TIMESTAMP AS OF is not supported in a pipeline: "
+                                           "use VERSION AS OF"));
       }
       if (use.version_as_of) source.version = std::strtoll(use.version_as_of->c_str(), nullptr, 10);
       source.kind = SourceKind::kTable;
@@ -208,7 +216,8 @@ Result<std::string> FlowSources::print(
     }
     const auto view = view_at_.find(at);
     if (view == view_at_.end()) {
-      return not_found("TABLE_OR_VIEW_NOT_FOUND", "there is no table or view '{}'", sql::to_string(use.name));
+      return not_found("TABLE_OR_VIEW_NOT_FOUND", "there is no table or view '{}'",
+                       sql::to_string(use.name));
     }
     SL_ASSIGN(const auto text, print(*view->second.query, now_us, relation_of));
     if (view->second.columns.empty()) return "(" + text + ")";
@@ -225,7 +234,8 @@ std::string empty_relation(const Schema& schema) {
   std::string out = "(SELECT ";
   for (const auto& field : schema.fields) {
     if (&field != &schema.fields.front()) out += ", ";
-    out += fmt::format("CAST(NULL AS {}) AS {}", duck::engine_type(field.type), duck::quote_name(field.name));
+    out += fmt::format("CAST(NULL AS {}) AS {}", duck::engine_type(field.type),
+                       duck::quote_name(field.name));
   }
   if (schema.fields.empty()) out += "NULL AS empty";
   return out + " WHERE false)";

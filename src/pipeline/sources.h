@@ -27,13 +27,13 @@ enum class SourceKind {
 
 struct Source {
   SourceKind kind = SourceKind::kTable;
-  std::string key;    // in the flow's checkpoint
-  std::string shown;  // in messages
-  FileOptions files;        // kFiles
-  StreamOptions stream;     // kStream
-  std::optional<delta::Table> table;       // kStream, kTable
-  std::optional<delta::Version> version;   // kTable: VERSION AS OF
-  std::optional<size_t> dataset;           // of this pipeline
+  std::string key;                        // in the flow's checkpoint
+  std::string shown;                      // in messages
+  FileOptions files;                      // kFiles
+  StreamOptions stream;                   // kStream
+  std::optional<delta::Table> table;      // kStream, kTable
+  std::optional<delta::Version> version;  // kTable: VERSION AS OF
+  std::optional<size_t> dataset;          // of this pipeline
   SourcePlace place;
 };
 
@@ -56,8 +56,8 @@ class FlowSources {
   };
 
   std::vector<Source> sources_;
-  std::map<std::string, size_t> source_at_;   // place of use -> sources_
-  std::map<std::string, ViewUse> view_at_;    // place of use -> view
+  std::map<std::string, size_t> source_at_;  // place of use -> sources_
+  std::map<std::string, ViewUse> view_at_;   // place of use -> view
 
   friend class SourceAnalyzer;
 };

@@ -78,9 +78,10 @@ class SpecReader {
       } else if (key == "libraries") {
         read_libraries(entry.second);
       } else {
-        fail(entry.first, fmt::format("unknown key '{}': a spec file may have name, catalog, schema, "
-                                      "configuration, libraries and storage",
-                                      key));
+        fail(entry.first,
+             fmt::format("unknown key '{}': a spec file may have name, catalog, schema, "
+                         "configuration, libraries and storage",
+                         key));
       }
     }
     if (seen.count("name") == 0) fail(node, "'name' is missing");
@@ -159,10 +160,11 @@ class Loader {
     if (!info.ok()) {
       Error error = info.error();
       if (error.kind == ErrorKind::kNotFound) {
-        error = not_found("PIPELINE_NOT_FOUND",
-                          "there is no pipeline at '{}': name a folder with .sql files or a spec file; "
-                          "'strandline init NAME' makes one",
-                          given_.empty() ? "." : given_);
+        error =
+            not_found("PIPELINE_NOT_FOUND",
+                      "there is no pipeline at '{}': name a folder with .sql files or a spec file; "
+                      "'strandline init NAME' makes one",
+                      given_.empty() ? "." : given_);
       }
       out_.errors.push_back(std::move(error));
       return std::move(out_);
@@ -211,10 +213,11 @@ class Loader {
     if (!*storage) *storage = reader.storage();
     if (*storage && (*storage)->find("://") != std::string::npos &&
         (*storage)->rfind("file:", 0) != 0) {
-      Error error = unsupported("STORAGE_SCHEME",
-                                "storage '{}' is not a folder of this machine: other stores are not "
-                                "supported yet",
-                                **storage);
+      Error error =
+          unsupported("STORAGE_SCHEME",
+                      "storage '{}' is not a folder of this machine: other stores are not "
+                      "supported yet",
+                      **storage);
       error.place = SourcePlace{display, 0, 0};
       out_.errors.push_back(std::move(error));
     }
@@ -243,10 +246,11 @@ class Loader {
     }
     for (const auto& file : *listed) add_file(file.path);
     if (out_.spec.files.empty() && out_.errors.empty()) {
-      out_.errors.push_back(not_found("PIPELINE_EMPTY",
-                                      "'{}' holds no .sql file: write the pipeline's statements into "
-                                      "one, or name the folder that has them",
-                                      display_of(shown_root_, out_.spec.root, folder)));
+      out_.errors.push_back(
+          not_found("PIPELINE_EMPTY",
+                    "'{}' holds no .sql file: write the pipeline's statements into "
+                    "one, or name the folder that has them",
+                    display_of(shown_root_, out_.spec.root, folder)));
     }
   }
 

@@ -1,5 +1,6 @@
 // A pipeline's folder and spec file: what it is called, which files it has, where its tables go.
-// The spec file is the one of open-source Spark's declarative pipelines (architecture.md, decision 8).
+// The spec file is the one of open-source Spark's declarative pipelines (architecture.md, decision
+// 8).
 #pragma once
 
 #include <strandline/result.h>
@@ -34,9 +35,10 @@ struct LoadedSpec {
   std::vector<Error> errors;
 };
 
-// path: a folder, or a spec file. A folder's own spec file is spark-pipeline.yml, spark-pipeline.yaml,
-// pipeline.yml or pipeline.yaml. Without one: transformations/ if there is such a folder, else the
-// whole folder; explorations/ never. warehouse overrides the spec's storage.
+// path: a folder, or a spec file. A folder's own spec file is spark-pipeline.yml,
+// spark-pipeline.yaml, pipeline.yml or pipeline.yaml. Without one: transformations/ if there is
+// such a folder, else the whole folder; explorations/ never. warehouse overrides the spec's
+// storage.
 LoadedSpec load_spec(storage::Store& store, const std::string& path,
                      const std::optional<std::string>& warehouse);
 

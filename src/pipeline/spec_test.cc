@@ -24,7 +24,8 @@ class SpecTest : public testing::Test {
 
 TEST_F(SpecTest, ReadsASpecFile) {
   put("/p/spark-pipeline.yml",
-      "name: sales\ncatalog: c\ndatabase: s\nstorage: ../store\nlibraries:\n  - glob:\n      include: "
+      "name: sales\ncatalog: c\ndatabase: s\nstorage: ../store\nlibraries:\n  - glob:\n      "
+      "include: "
       "transformations/**\nconfiguration:\n  env: test\n  n: 3\n");
   put("/p/transformations/a.sql", "");
   put("/p/transformations/deep/b.sql", "");
@@ -37,7 +38,8 @@ TEST_F(SpecTest, ReadsASpecFile) {
   EXPECT_EQ(loaded.spec.warehouse, "/store");
   EXPECT_EQ(loaded.spec.configuration.at("env"), "test");
   EXPECT_EQ(loaded.spec.configuration.at("n"), "3");
-  EXPECT_EQ(files(loaded), (std::vector<std::string>{"/p/transformations/a.sql", "/p/transformations/deep/b.sql"}));
+  EXPECT_EQ(files(loaded), (std::vector<std::string>{"/p/transformations/a.sql",
+                                                     "/p/transformations/deep/b.sql"}));
 }
 
 TEST_F(SpecTest, AFileIsASpecToo) {
@@ -63,7 +65,8 @@ TEST_F(SpecTest, WithoutSpecTransformationsElseTheFolder) {
 }
 
 TEST_F(SpecTest, AllMistakesAtOnceWithPlaces) {
-  put("/p/spark-pipeline.yml", "name: x\ncolour: red\nschema: a\ndatabase: b\nlibraries:\n  - notebook: {path: n}\n");
+  put("/p/spark-pipeline.yml",
+      "name: x\ncolour: red\nschema: a\ndatabase: b\nlibraries:\n  - notebook: {path: n}\n");
   put("/p/a.sql", "");
   const auto loaded = load_spec(*store_, "/p", {});
   ASSERT_EQ(loaded.errors.size(), 3u);

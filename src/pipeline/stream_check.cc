@@ -10,17 +10,56 @@ namespace strandline::pipeline {
 namespace {
 
 const std::set<std::string>& aggregates() {
-  static const std::set<std::string> names = {
-      "any_value",    "approx_count_distinct", "approx_percentile", "array_agg",   "avg",
-      "bit_and",      "bit_or",                "bit_xor",           "bool_and",    "bool_or",
-      "collect_list", "collect_set",           "corr",              "count",       "count_if",
-      "covar_pop",    "covar_samp",            "every",             "first",       "first_value",
-      "kurtosis",     "last",                  "last_value",        "listagg",     "max",
-      "max_by",       "mean",                  "median",            "min",         "min_by",
-      "mode",         "percentile",            "percentile_approx", "regr_slope",  "skewness",
-      "some",         "std",                   "stddev",            "stddev_pop",  "stddev_samp",
-      "string_agg",   "sum",                   "try_avg",           "try_sum",     "var_pop",
-      "var_samp",     "variance",              "histogram_numeric", "grouping_id", "percentile_cont"};
+  static const std::set<std::string> names = {"any_value",
+                                              "approx_count_distinct",
+                                              "approx_percentile",
+                                              "array_agg",
+                                              "avg",
+                                              "bit_and",
+                                              "bit_or",
+                                              "bit_xor",
+                                              "bool_and",
+                                              "bool_or",
+                                              "collect_list",
+                                              "collect_set",
+                                              "corr",
+                                              "count",
+                                              "count_if",
+                                              "covar_pop",
+                                              "covar_samp",
+                                              "every",
+                                              "first",
+                                              "first_value",
+                                              "kurtosis",
+                                              "last",
+                                              "last_value",
+                                              "listagg",
+                                              "max",
+                                              "max_by",
+                                              "mean",
+                                              "median",
+                                              "min",
+                                              "min_by",
+                                              "mode",
+                                              "percentile",
+                                              "percentile_approx",
+                                              "regr_slope",
+                                              "skewness",
+                                              "some",
+                                              "std",
+                                              "stddev",
+                                              "stddev_pop",
+                                              "stddev_samp",
+                                              "string_agg",
+                                              "sum",
+                                              "try_avg",
+                                              "try_sum",
+                                              "var_pop",
+                                              "var_samp",
+                                              "variance",
+                                              "histogram_numeric",
+                                              "grouping_id",
+                                              "percentile_cont"};
   return names;
 }
 
@@ -141,11 +180,12 @@ class Checker {
   }
 
   void refuse(const std::string& what, const SourcePlace& place) {
-    Error error = unsupported("STREAMING_OPERATION",
-                              "{} is not possible in a query over a stream, which sees the rows of one "
-                              "batch at a time: use projections, filters, explode, UNION ALL and joins "
-                              "with a table, or read the table without STREAM in a materialized view",
-                              what);
+    Error error =
+        unsupported("STREAMING_OPERATION",
+                    "{} is not possible in a query over a stream, which sees the rows of one "
+                    "batch at a time: use projections, filters, explode, UNION ALL and joins "
+                    "with a table, or read the table without STREAM in a materialized view",
+                    what);
     error.place = place;
     errors_->push_back(std::move(error));
   }

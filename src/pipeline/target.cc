@@ -9,10 +9,11 @@ constexpr const char* kStateFolder = "_strandline_state";
 constexpr const char* kAppPrefix = "strandline:";
 
 Error replaced(const std::string& shown, const std::string& how) {
-  return invalid_data("AUTOCDC_INVALID_STATE.TARGET_REPLACED",
-                      "'{}' {}, so what its flows know of it no longer holds: run a full refresh of that table "
-                      "(--full-refresh {})",
-                      shown, how, shown);
+  return invalid_data(
+      "AUTOCDC_INVALID_STATE.TARGET_REPLACED",
+      "'{}' {}, so what its flows know of it no longer holds: run a full refresh of that table "
+      "(--full-refresh {})",
+      shown, how, shown);
 }
 
 }  // namespace
@@ -22,7 +23,8 @@ Status Context::check_cancelled() const {
   return {};
 }
 
-Target::Target(const Context& context, size_t dataset, delta::Table table, TargetCheckpoint checkpoint)
+Target::Target(const Context& context, size_t dataset, delta::Table table,
+               TargetCheckpoint checkpoint)
     : context_(&context),
       dataset_(&context.graph.datasets[dataset]),
       table_(std::move(table)),
@@ -31,9 +33,9 @@ Target::Target(const Context& context, size_t dataset, delta::Table table, Targe
 Result<Target> Target::open(const Context& context, size_t dataset) {
   const auto& name = context.graph.datasets[dataset].name;
   SL_ASSIGN(auto table, context.warehouse->table(name));
-  const std::string directory =
-      context.warehouse->pipeline_directory(context.spec.name) + "/checkpoints/" +
-      checkpoint_name(name.catalog) + "." + checkpoint_name(name.schema) + "." + checkpoint_name(name.name);
+  const std::string directory = context.warehouse->pipeline_directory(context.spec.name) +
+                                "/checkpoints/" + checkpoint_name(name.catalog) + "." +
+                                checkpoint_name(name.schema) + "." + checkpoint_name(name.name);
   SL_ASSIGN(auto checkpoint, TargetCheckpoint::open(context.store, directory));
   return Target(context, dataset, std::move(table), std::move(checkpoint));
 }
@@ -46,9 +48,12 @@ std::string Target::generation_prefix() const {
   return fmt::format("{}{}:{}:", kAppPrefix, context_->pipeline_id, checkpoint_.generation());
 }
 
-std::string Target::app_id(const std::string& flow) const { return generation_prefix() + fold_name(flow); }
+std::string Target::app_id(const std::string& flow) const {
+  return generation_prefix() + fold_name(flow);
+}
 
-Result<std::shared_ptr<const delta::Snapshot>> Target::snapshot(const FlowCheckpoint& progress) const {
+Result<std::shared_ptr<const delta::Snapshot>> Target::snapshot(
+    const FlowCheckpoint& progress) const {
   SL_ASSIGN(const bool exists, table_.exists());
   if (!exists) {
     if (!progress.target_id().empty()) return replaced(dataset_->shown, "was dropped");
@@ -66,17 +71,19 @@ Status Target::check_owner(const delta::Snapshot& snapshot, const FlowCheckpoint
   }
   const auto owner = snapshot.property(kPipelineIdProperty);
   if (!owner) {
-    return invalid_argument("TARGET_NOT_OWNED",
-                            "table '{}' is there already and no pipeline made it: drop it, or give the target "
-                            "another name",
-                            dataset_->shown);
+    return invalid_argument(
+        "TARGET_NOT_OWNED",
+        "table '{}' is there already and no pipeline made it: drop it, or give the target "
+        "another name",
+        dataset_->shown);
   }
   if (*owner != context_->pipeline_id) {
-    return invalid_argument("TARGET_OF_OTHER_PIPELINE",
-                            "'{}' belongs to pipeline '{}', so pipeline '{}' cannot write it: give the target "
-                            "another name, or drop the table",
-                            dataset_->shown, snapshot.property(kPipelineNameProperty).value_or(*owner),
-                            context_->spec.name);
+    return invalid_argument(
+        "TARGET_OF_OTHER_PIPELINE",
+        "'{}' belongs to pipeline '{}', so pipeline '{}' cannot write it: give the target "
+        "another name, or drop the table",
+        dataset_->shown, snapshot.property(kPipelineNameProperty).value_or(*owner),
+        context_->spec.name);
   }
   return {};
 }
@@ -107,12 +114,14 @@ Status Target::check_hand_edits(const delta::Snapshot& snapshot) const {
         if (version == 0 && metadata->configuration.count(kPipelineIdProperty) > 0) return {};
       }
     }
-    if (operation == "RESTORE") return replaced(dataset_->shown, fmt::format("was restored at version {}", version));
+    if (operation == "RESTORE")
+      return replaced(dataset_->shown, fmt::format("was restored at version {}", version));
     if (edits) {
-      return unsupported("HAND_EDITS",
-                         "version {} of '{}' ({}) changed rows by hand, which AUTO CDC does not take in yet: run "
-                         "a full refresh of that table (the edits are lost)",
-                         version, dataset_->shown, operation.empty() ? "unknown operation" : operation);
+      return unsupported(
+          "HAND_EDITS",
+          "version {} of '{}' ({}) changed rows by hand, which AUTO CDC does not take in yet: run "
+          "a full refresh of that table (the edits are lost)",
+          version, dataset_->shown, operation.empty() ? "unknown operation" : operation);
     }
   }
   return {};
@@ -129,17 +138,21 @@ Result<std::shared_ptr<const delta::Snapshot>> Target::create(
     const Schema& schema, const std::map<std::string, std::string>& properties) const {
   delta::NewTable definition;
   definition.schema = schema;
-  for (const auto& column : dataset_->options.partitioned_by) definition.partition_columns.push_back(column.text);
-  for (const auto& column : dataset_->options.cluster_by) definition.clustering_columns.push_back(column.text);
-  for (const auto& option : dataset_->options.properties) definition.properties[option.key] = option.value;
+  for (const auto& column : dataset_->options.partitioned_by)
+    definition.partition_columns.push_back(column.text);
+  for (const auto& column : dataset_->options.cluster_by)
+    definition.clustering_columns.push_back(column.text);
+  for (const auto& option : dataset_->options.properties)
+    definition.properties[option.key] = option.value;
   for (const auto& [key, value] : properties) definition.properties[key] = value;
   definition.properties[kPipelineIdProperty] = context_->pipeline_id;
   definition.properties[kPipelineNameProperty] = context_->spec.name;
   definition.description = dataset_->options.comment;
   SL_TRY(context_->warehouse->create_schema(dataset_->name.catalog, dataset_->name.schema, true));
   SL_ASSIGN(auto transaction, delta::Transaction::create(table_, definition));
-  transaction.set_operation(dataset_->kind == DatasetKind::kMaterializedView ? "CREATE MATERIALIZED VIEW"
-                                                                             : "CREATE STREAMING TABLE");
+  transaction.set_operation(dataset_->kind == DatasetKind::kMaterializedView
+                                ? "CREATE MATERIALIZED VIEW"
+                                : "CREATE STREAMING TABLE");
   SL_ASSIGN(const auto version, transaction.commit_or_error());
   return table_.snapshot(version);
 }
@@ -150,13 +163,14 @@ Result<std::shared_ptr<const delta::Snapshot>> Target::state(const delta::Snapsh
   SL_ASSIGN(const bool exists, table.exists());
   const std::string prefix = generation_prefix();
   const auto known = target.txns.lower_bound(prefix);
-  const bool needed = progress.had_state() ||
-                      (known != target.txns.end() && known->first.rfind(prefix, 0) == 0);
+  const bool needed =
+      progress.had_state() || (known != target.txns.end() && known->first.rfind(prefix, 0) == 0);
   const auto missing = [&] {
-    return invalid_data("AUTOCDC_INVALID_STATE.STATE_MISSING",
-                        "the state of '{}' ({}) is gone: restore that folder, or run a full refresh of the table "
-                        "(--full-refresh {})",
-                        dataset_->shown, table.path(), dataset_->shown);
+    return invalid_data(
+        "AUTOCDC_INVALID_STATE.STATE_MISSING",
+        "the state of '{}' ({}) is gone: restore that folder, or run a full refresh of the table "
+        "(--full-refresh {})",
+        dataset_->shown, table.path(), dataset_->shown);
   };
   if (!exists) {
     if (needed) return missing();

@@ -1,5 +1,5 @@
-// A target table as an update finds and makes it: whose it is, which full refresh it lives in, whether
-// its state fits (auto-cdc.md sections 2, 4, 6, 9).
+// A target table as an update finds and makes it: whose it is, which full refresh it lives in,
+// whether its state fits (auto-cdc.md sections 2, 4, 6, 9).
 #pragma once
 
 #include <strandline/result.h>
@@ -33,9 +33,9 @@ class Target {
   std::string app_id(const std::string& flow) const;
 
   // The newest snapshot, or null while there is no table.
-  // Errors: TARGET_NOT_OWNED and TARGET_OF_OTHER_PIPELINE (kInvalidArgument) for a table that is not
-  // this pipeline's; AUTOCDC_INVALID_STATE.TARGET_REPLACED (kInvalidData) when it is not the table the
-  // flow's progress belongs to; kUnsupported HAND_EDITS for rows changed by others.
+  // Errors: TARGET_NOT_OWNED and TARGET_OF_OTHER_PIPELINE (kInvalidArgument) for a table that is
+  // not this pipeline's; AUTOCDC_INVALID_STATE.TARGET_REPLACED (kInvalidData) when it is not the
+  // table the flow's progress belongs to; kUnsupported HAND_EDITS for rows changed by others.
   Result<std::shared_ptr<const delta::Snapshot>> snapshot(const FlowCheckpoint& progress) const;
 
   // False from a full refresh until its first commit: rows are there to be read, not to build on.

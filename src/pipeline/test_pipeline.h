@@ -80,7 +80,8 @@ class TestPipeline {
   std::vector<std::string> rows(const std::string& name, const std::string& select = "*") const {
     return rows_of(table(name), select);
   }
-  static std::vector<std::string> rows_of(const delta::Table& from, const std::string& select = "*") {
+  static std::vector<std::string> rows_of(const delta::Table& from,
+                                          const std::string& select = "*") {
     const auto exists = from.exists();
     if (!exists.ok() || !*exists) return {"no table"};
     auto found = from.snapshot();
@@ -115,7 +116,8 @@ inline std::string errors_of(const UpdateReport& report) {
   std::string out = std::string(to_string(report.status)) + "\n";
   for (const auto& error : report.errors) {
     out += error.code + ": " + error.message;
-    if (error.place) out += " (" + error.place->file + ":" + std::to_string(error.place->line) + ")";
+    if (error.place)
+      out += " (" + error.place->file + ":" + std::to_string(error.place->line) + ")";
     out += "\n";
   }
   return out;

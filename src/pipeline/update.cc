@@ -42,8 +42,8 @@ class CancelWatcher {
 
 class Update {
  public:
-  Update(const RunOptions& options, const Dependencies& dependencies, const ProgressListener& listener,
-         const std::atomic<bool>* cancel)
+  Update(const RunOptions& options, const Dependencies& dependencies,
+         const ProgressListener& listener, const std::atomic<bool>* cancel)
       : options_(options), dependencies_(dependencies), listener_(listener), cancel_(cancel) {
     report_.update_id = new_uuid();
   }
@@ -89,7 +89,8 @@ class Update {
       report_.flows.push_back(run->report());
       for (const auto& warning : run->warnings()) report_.warnings.push_back(warning);
     }
-    if (listener_ && report_.status != UpdateStatus::kInvalid) tell(Progress::Kind::kUpdateDone, "", "");
+    if (listener_ && report_.status != UpdateStatus::kInvalid)
+      tell(Progress::Kind::kUpdateDone, "", "");
     return std::move(report_);
   }
 
@@ -158,7 +159,9 @@ class Update {
     const auto& datasets = context_.graph.datasets;
     selected_.assign(datasets.size(), options_.refresh != RefreshKind::kSelected);
     refreshed_.assign(datasets.size(), options_.refresh == RefreshKind::kFullAll);
-    if (options_.refresh != RefreshKind::kSelected && options_.refresh != RefreshKind::kFullSelected) return;
+    if (options_.refresh != RefreshKind::kSelected &&
+        options_.refresh != RefreshKind::kFullSelected)
+      return;
     for (const auto& text : options_.tables) {
       sql::TableName name;
       std::string part;
@@ -172,7 +175,8 @@ class Update {
       }
       const auto index = context_.graph.find(*context_.warehouse, name);
       if (!index || datasets[*index].is_view()) {
-        errors->push_back(not_found("UNKNOWN_TABLE", "'{}' is not a table of pipeline '{}'", text, context_.spec.name));
+        errors->push_back(not_found("UNKNOWN_TABLE", "'{}' is not a table of pipeline '{}'", text,
+                                    context_.spec.name));
       } else if (options_.refresh == RefreshKind::kSelected) {
         selected_[*index] = true;
       } else {
@@ -198,8 +202,10 @@ class Update {
       return {};
     }
     EventLog log(context_, report_.update_id);
-    log.add("create_update", "INFO", fmt::format("Update {} started.", report_.update_id), describe_request());
-    log.add("update_progress", "INFO", fmt::format("Update {} is RUNNING.", report_.update_id), R"({"state":"RUNNING"})");
+    log.add("create_update", "INFO", fmt::format("Update {} started.", report_.update_id),
+            describe_request());
+    log.add("update_progress", "INFO", fmt::format("Update {} is RUNNING.", report_.update_id),
+            R"({"state":"RUNNING"})");
     for (const auto& run : runs_) {
       log.add("flow_definition", "INFO", fmt::format("Flow '{}' defined.", run->flow().name),
               definition_details(*run), &run->report());
@@ -212,11 +218,12 @@ class Update {
     }
     const std::string state = to_string(report_.status);
     log.add("update_progress", report_.status == UpdateStatus::kCompleted ? "INFO" : "ERROR",
-            fmt::format("Update {} is {}.", report_.update_id, state), fmt::format(R"({{"state":"{}"}})", state), nullptr,
+            fmt::format("Update {} is {}.", report_.update_id, state),
+            fmt::format(R"({{"state":"{}"}})", state), nullptr,
             report_.errors.empty() ? nullptr : &report_.errors.front());
     if (auto written = log.write(); !written.ok()) {
-      report_.warnings.push_back(
-          written.error().with_context("the event log was not written, the tables are as reported"));
+      report_.warnings.push_back(written.error().with_context(
+          "the event log was not written, the tables are as reported"));
     }
     return {};
   }
@@ -232,7 +239,8 @@ class Update {
     const auto json = Json::parse(*text);
     const Json* id = json.ok() ? json->get("id") : nullptr;
     if (id == nullptr || !id->is_string()) {
-      return corrupt("CHECKPOINT_CORRUPT", "'{}/pipeline.json' is not a file of this program", folder());
+      return corrupt("CHECKPOINT_CORRUPT", "'{}/pipeline.json' is not a file of this program",
+                     folder());
     }
     context_.pipeline_id = id->text();
     return {};
@@ -241,8 +249,8 @@ class Update {
   Status prepare_folder() {
     if (auto made = context_.store->make_directories(folder()); !made.ok()) {
       if (made.error().kind != ErrorKind::kIo) return made.error();
-      return io_error("WAREHOUSE_NOT_WRITABLE", "warehouse '{}' cannot be written: {}", context_.warehouse->root(),
-                      made.error().message);
+      return io_error("WAREHOUSE_NOT_WRITABLE", "warehouse '{}' cannot be written: {}",
+                      context_.warehouse->root(), made.error().message);
     }
     SL_ASSIGN(lock_, FileLock::acquire(folder() + "/lock", context_.spec.name));
     SL_TRY(read_pipeline_id());
@@ -266,7 +274,8 @@ class Update {
       if (dataset.kind != DatasetKind::kView || dataset.streaming || !dataset.query) continue;
       bool published = true;
       for (const auto& use : sql::table_uses(*dataset.query)) {
-        const auto index = use.function.empty() ? context_.graph.find(*context_.warehouse, use.name) : std::nullopt;
+        const auto index = use.function.empty() ? context_.graph.find(*context_.warehouse, use.name)
+                                                : std::nullopt;
         if (!use.function.empty() ||
             (index && context_.graph.datasets[*index].kind == DatasetKind::kTemporaryView)) {
           published = false;
@@ -279,8 +288,8 @@ class Update {
       view.catalog = context_.spec.defaults.catalog;
       view.schema = context_.spec.defaults.schema;
       SL_ASSIGN(const auto old, context_.warehouse->view(dataset.name));
-      if (old && old->sql == view.sql && old->columns == view.columns && old->catalog == view.catalog &&
-          old->schema == view.schema) {
+      if (old && old->sql == view.sql && old->columns == view.columns &&
+          old->catalog == view.catalog && old->schema == view.schema) {
         continue;
       }
       SL_TRY(context_.warehouse->create_schema(dataset.name.catalog, dataset.name.schema, true));
@@ -300,13 +309,16 @@ class Update {
       }
       bool allowed = true;
       for (const auto& option : dataset.options.properties) {
-        if (option.key == "pipelines.reset.allowed" && fold_name(option.value) == fold_name("false")) allowed = false;
+        if (option.key == "pipelines.reset.allowed" &&
+            fold_name(option.value) == fold_name("false"))
+          allowed = false;
       }
       if (allowed) continue;
-      Error error = invalid_argument("RESET_NOT_ALLOWED",
-                                     "'{}' has pipelines.reset.allowed = false, so it is not fully refreshed: change "
-                                     "that property first",
-                                     dataset.shown);
+      Error error = invalid_argument(
+          "RESET_NOT_ALLOWED",
+          "'{}' has pipelines.reset.allowed = false, so it is not fully refreshed: change "
+          "that property first",
+          dataset.shown);
       error.place = dataset.place;
       if (options_.refresh == RefreshKind::kFullSelected) return error;
       refreshed_[i] = false;
@@ -403,7 +415,8 @@ class Update {
     tell(Progress::Kind::kFlowStarted, report.name, "");
     log.add("flow_progress", "INFO", fmt::format("Flow '{}' is RUNNING.", report.name),
             flow_progress_details("RUNNING"), &report);
-    const auto status = recovered != recover_failures_.end() ? Status(recovered->second) : run.run();
+    const auto status =
+        recovered != recover_failures_.end() ? Status(recovered->second) : run.run();
     if (status.ok()) {
       report.status = "COMPLETED";
       log.add("flow_progress", "INFO", fmt::format("Flow '{}' has COMPLETED.", report.name),
@@ -413,9 +426,11 @@ class Update {
       report.status = stopped ? "CANCELED" : "FAILED";
       failed_[target] = true;
       if (run.has_unfinished()) blocked_[target] = true;
-      Error error = stopped ? cancelled("CANCELED", "the update was stopped; run it again to go on") : status.error();
+      Error error = stopped ? cancelled("CANCELED", "the update was stopped; run it again to go on")
+                            : status.error();
       if (!stopped) error = error.with_context(fmt::format("flow '{}'", report.name));
-      log.add("flow_progress", "ERROR", fmt::format("Flow '{}' has {}.", report.name, report.status),
+      log.add("flow_progress", "ERROR",
+              fmt::format("Flow '{}' has {}.", report.name, report.status),
               flow_progress_details(report), &report, &error);
       fail(std::move(error));
     }
@@ -429,7 +444,8 @@ class Update {
     w.key("cause");
     w.value("USER_ACTION");
     w.key("full_refresh");
-    w.value(options_.refresh == RefreshKind::kFullAll || options_.refresh == RefreshKind::kFullSelected);
+    w.value(options_.refresh == RefreshKind::kFullAll ||
+            options_.refresh == RefreshKind::kFullSelected);
     w.key("tables");
     w.begin_array();
     for (const auto& table : options_.tables) w.value(table);
@@ -444,7 +460,7 @@ class Update {
     w.key("output_dataset");
     w.value(run.report().target);
     w.key("flow_type");
-    w.value(run.flow().kind == FlowKind::kAutoCdc    ? "AUTO_CDC"
+    w.value(run.flow().kind == FlowKind::kAutoCdc  ? "AUTO_CDC"
             : run.flow().kind == FlowKind::kAppend ? "APPEND"
                                                    : "COMPLETE");
     w.key("input_datasets");

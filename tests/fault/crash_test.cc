@@ -17,10 +17,12 @@ CREATE FLOW to_history AS AUTO CDC INTO history FROM STREAM(events) KEYS (id) AP
 SEQUENCE BY seq COLUMNS * EXCEPT (op, seq) STORED AS SCD TYPE 2;
 )sql";
 constexpr const char* kFirst =
-    "{\"id\":1,\"v\":\"a\",\"seq\":1}\n{\"id\":2,\"v\":\"b\",\"seq\":1}\n{\"id\":3,\"v\":\"c\",\"seq\":5}\n"
+    "{\"id\":1,\"v\":\"a\",\"seq\":1}\n{\"id\":2,\"v\":\"b\",\"seq\":1}\n{\"id\":3,\"v\":\"c\","
+    "\"seq\":5}\n"
     "{\"id\":3,\"op\":\"D\",\"seq\":7}\n";
 constexpr const char* kSecond =
-    "{\"id\":1,\"v\":\"z\",\"seq\":3}\n{\"id\":2,\"op\":\"D\",\"seq\":2}\n{\"id\":3,\"v\":\"late\",\"seq\":6}\n"
+    "{\"id\":1,\"v\":\"z\",\"seq\":3}\n{\"id\":2,\"op\":\"D\",\"seq\":2}\n{\"id\":3,\"v\":\"late\","
+    "\"seq\":6}\n"
     "{\"id\":4,\"v\":\"new\",\"seq\":1}\n{\"id\":1,\"v\":\"a\",\"seq\":1}\n";
 
 struct Tables {
@@ -28,7 +30,9 @@ struct Tables {
   bool operator==(const Tables&) const = default;
 };
 
-Tables read(const TestPipeline& p) { return {p.rows("events"), p.rows("current_rows"), p.rows("history")}; }
+Tables read(const TestPipeline& p) {
+  return {p.rows("events"), p.rows("current_rows"), p.rows("history")};
+}
 
 // The tables after both files, each read by an update of its own.
 const Tables& reference() {
@@ -50,7 +54,8 @@ class Crash : public testing::TestWithParam<std::tuple<storage::FaultMode, int>>
 void stop_everywhere(storage::FaultMode mode, int phase) {
   ASSERT_EQ(reference().current_rows, (std::vector<std::string>{"1|z", "4|new"}));
   ASSERT_EQ(reference().history,
-            (std::vector<std::string>{"1|a|1|3", "1|z|3|NULL", "2|b|1|2", "3|c|5|6", "3|late|6|7", "4|new|1|NULL"}));
+            (std::vector<std::string>{"1|a|1|3", "1|z|3|NULL", "2|b|1|2", "3|c|5|6", "3|late|6|7",
+                                      "4|new|1|NULL"}));
   // Copies of this pipeline read its files, so that what was consumed keeps its path.
   TestPipeline before;
   std::string text = kFlows;
@@ -65,7 +70,8 @@ void stop_everywhere(storage::FaultMode mode, int phase) {
   for (int at = 1;; ++at) {
     TestPipeline p;
     std::filesystem::copy(before.path(), p.path(),
-                          std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);
+                          std::filesystem::copy_options::recursive |
+                              std::filesystem::copy_options::overwrite_existing);
     auto faulty = storage::FaultStore::wrap(storage::make_local_store());
     faulty->arm(at, mode);
     p.store = faulty;
@@ -76,17 +82,22 @@ void stop_everywhere(storage::FaultMode mode, int phase) {
     p.store = nullptr;
     const auto report = p.run();
     ASSERT_EQ(report.status, UpdateStatus::kCompleted)
-        << "stopped at call " << at << "\n" << errors_of(report) << "first " << errors_of(broken);
+        << "stopped at call " << at << "\n"
+        << errors_of(report) << "first " << errors_of(broken);
     if (phase == 0) {
       before.write("data/2.json", kSecond);
       const auto last = p.run();
       before.remove("data/2.json");
-      ASSERT_EQ(last.status, UpdateStatus::kCompleted) << "stopped at call " << at << "\n" << errors_of(last);
+      ASSERT_EQ(last.status, UpdateStatus::kCompleted) << "stopped at call " << at << "\n"
+                                                       << errors_of(last);
     }
     const Tables got = read(p);
-    ASSERT_EQ(got.events, reference().events) << "stopped at call " << at << " first " << errors_of(broken);
-    ASSERT_EQ(got.current_rows, reference().current_rows) << "stopped at call " << at << " first " << errors_of(broken);
-    ASSERT_EQ(got.history, reference().history) << "stopped at call " << at << " first " << errors_of(broken);
+    ASSERT_EQ(got.events, reference().events)
+        << "stopped at call " << at << " first " << errors_of(broken);
+    ASSERT_EQ(got.current_rows, reference().current_rows)
+        << "stopped at call " << at << " first " << errors_of(broken);
+    ASSERT_EQ(got.history, reference().history)
+        << "stopped at call " << at << " first " << errors_of(broken);
     if (!reached) break;
     ++stops;
     ASSERT_LT(at, 500);
@@ -101,14 +112,17 @@ std::string name_of(const testing::TestParamInfo<Crash::ParamType>& param) {
   return std::string(modes[static_cast<int>(mode)]) + "_in_" + phases[phase];
 }
 
-TEST_P(Crash, RerunGivesTheReference) { stop_everywhere(std::get<0>(GetParam()), std::get<1>(GetParam())); }
+TEST_P(Crash, RerunGivesTheReference) {
+  stop_everywhere(std::get<0>(GetParam()), std::get<1>(GetParam()));
+}
 
-INSTANTIATE_TEST_SUITE_P(
-    EveryCall, Crash,
-    testing::Values(std::tuple{storage::FaultMode::kStop, 0}, std::tuple{storage::FaultMode::kStop, 1},
-                    std::tuple{storage::FaultMode::kStop, 2}, std::tuple{storage::FaultMode::kError, 1},
-                    std::tuple{storage::FaultMode::kErrorAfter, 1}),
-    name_of);
+INSTANTIATE_TEST_SUITE_P(EveryCall, Crash,
+                         testing::Values(std::tuple{storage::FaultMode::kStop, 0},
+                                         std::tuple{storage::FaultMode::kStop, 1},
+                                         std::tuple{storage::FaultMode::kStop, 2},
+                                         std::tuple{storage::FaultMode::kError, 1},
+                                         std::tuple{storage::FaultMode::kErrorAfter, 1}),
+                         name_of);
 
 }  // namespace
 }  // namespace strandline::pipeline
