@@ -221,8 +221,12 @@ Result<TargetCheckpoint> TargetCheckpoint::open(std::shared_ptr<storage::Store> 
   return checkpoint;
 }
 
+std::string TargetCheckpoint::directory() const {
+  return fmt::format("{}/{}", directory_, generation_);
+}
+
 std::string TargetCheckpoint::flow_directory(const std::string& flow) const {
-  return fmt::format("{}/{}/{}", directory_, generation_, checkpoint_name(flow));
+  return directory() + "/" + checkpoint_name(flow);
 }
 
 Status TargetCheckpoint::begin_refresh() {

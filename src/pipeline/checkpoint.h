@@ -75,7 +75,8 @@ class TargetCheckpoint {
   static Result<TargetCheckpoint> open(std::shared_ptr<storage::Store> store,
                                        std::string directory);
   int64_t generation() const { return generation_; }
-  // Folder of a flow's checkpoint in the current generation.
+  // Folder of the current generation, and of a flow's checkpoint in it.
+  std::string directory() const;
   std::string flow_directory(const std::string& flow) const;
   // Begins the next generation; durable when it returns.
   Status begin_refresh();

@@ -516,11 +516,20 @@ Result<bool> FlowRun::plan_next(BatchPlan* plan, bool* has_data) {
 
 Result<bool> FlowRun::is_state_committed(int64_t batch) const {
   if (flow_.kind != FlowKind::kAutoCdc) return false;
-  const auto table = target_->state_table();
+  return is_in_log(target_->state_table(), batch);
+}
+
+Result<bool> FlowRun::is_committed(int64_t batch) const {
+  SL_ASSIGN(const bool in_target, is_in_log(target_->table(), batch));
+  if (in_target) return true;
+  return is_state_committed(batch);
+}
+
+Result<bool> FlowRun::is_in_log(const delta::Table& table, int64_t batch) const {
   SL_ASSIGN(const bool exists, table.exists());
   if (!exists) return false;
-  SL_ASSIGN(const auto state, table.snapshot());
-  return state->txn_version(target_->app_id(flow_.name)).value_or(-1) >= batch;
+  SL_ASSIGN(const auto snapshot, table.snapshot());
+  return snapshot->txn_version(target_->app_id(flow_.name)).value_or(-1) >= batch;
 }
 
 // A batch that was planned and not marked done runs again from its plan.
@@ -572,8 +581,8 @@ Status FlowRun::run_batch(bool has_data) {
       const Error error = explain(plan, status.error());
       // A batch of which nothing was committed is planned anew, so that corrected input is seen.
       if (!committed_ && error.kind != ErrorKind::kCancelled) {
-        const auto in_state = is_state_committed(plan.batch);
-        if (in_state.ok() && !*in_state) (void)checkpoint_->drop_plan().ok();
+        const auto there = is_committed(plan.batch);
+        if (there.ok() && !*there) (void)checkpoint_->drop_plan().ok();
       }
       return error;
     }

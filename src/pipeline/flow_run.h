@@ -74,7 +74,10 @@ class FlowRun {
   Result<bool> plan_next(BatchPlan* plan, bool* has_data);
   Status run_batch(bool has_data);
   Status finish_unfinished();
+  // Whether a commit of the batch is in the state's log, in either log, in that table's log.
   Result<bool> is_state_committed(int64_t batch) const;
+  Result<bool> is_committed(int64_t batch) const;
+  Result<bool> is_in_log(const delta::Table& table, int64_t batch) const;
   Status execute(const BatchPlan& plan);
   Status execute_auto_cdc(const BatchPlan& plan);
   Status execute_write(const BatchPlan& plan);

@@ -1,5 +1,7 @@
 #include "pipeline/target.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace strandline::pipeline {
@@ -49,7 +51,7 @@ std::string Target::generation_prefix() const {
 }
 
 std::string Target::app_id(const std::string& flow) const {
-  return generation_prefix() + fold_name(flow);
+  return generation_prefix() + checkpoint_name(flow);
 }
 
 Result<std::shared_ptr<const delta::Snapshot>> Target::snapshot(
@@ -59,10 +61,22 @@ Result<std::shared_ptr<const delta::Snapshot>> Target::snapshot(
     if (!progress.target_id().empty()) return replaced(dataset_->shown, "was dropped");
     return std::shared_ptr<const delta::Snapshot>();
   }
-  SL_ASSIGN(auto snapshot, table_.snapshot());
+  SL_ASSIGN(auto snapshot, newest(table_, seen_));
   SL_TRY(check_owner(*snapshot, progress));
-  if (dataset_->auto_cdc && is_current(*snapshot)) SL_TRY(check_hand_edits(*snapshot));
+  if (dataset_->auto_cdc && is_current(*snapshot) && snapshot->version != checked_version_) {
+    SL_TRY(check_hand_edits(*snapshot));
+    checked_version_ = snapshot->version;
+  }
   return snapshot;
+}
+
+Result<std::shared_ptr<const delta::Snapshot>> Target::newest(
+    const delta::Table& table, std::shared_ptr<const delta::Snapshot>& cache) {
+  SL_ASSIGN(const auto version, table.latest_version());
+  if (!cache || cache->version != version) {
+    SL_ASSIGN(cache, table.snapshot(version));
+  }
+  return cache;
 }
 
 Status Target::check_owner(const delta::Snapshot& snapshot, const FlowCheckpoint& progress) const {
@@ -127,6 +141,38 @@ Status Target::check_hand_edits(const delta::Snapshot& snapshot) const {
   return {};
 }
 
+Status Target::check_removed_flows(const std::vector<std::string>& flows) const {
+  auto listed = table_.store()->list(checkpoint_.directory());
+  if (!listed.ok()) {
+    if (listed.error().kind == ErrorKind::kNotFound) return {};
+    return listed.error();
+  }
+  for (const auto& entry : *listed) {
+    const std::string folder = entry.path.substr(entry.path.rfind('/') + 1);
+    const auto known = [&](const std::string& flow) { return checkpoint_name(flow) == folder; };
+    if (!entry.is_directory || std::any_of(flows.begin(), flows.end(), known)) continue;
+    SL_ASSIGN(const auto progress, FlowCheckpoint::open(table_.store(), entry.path));
+    if (!progress.unfinished()) continue;
+    const int64_t batch = progress.unfinished()->batch;
+    const auto in_log = [&](const delta::Table& table) -> Result<bool> {
+      SL_ASSIGN(const bool exists, table.exists());
+      if (!exists) return false;
+      SL_ASSIGN(const auto snapshot, table.snapshot());
+      return snapshot->txn_version(generation_prefix() + folder).value_or(-1) >= batch;
+    };
+    SL_ASSIGN(const bool in_state, in_log(state_table()));
+    SL_ASSIGN(const bool in_target, in_log(table_));
+    if (in_state && !in_target) {
+      return invalid_data(
+          "UNFINISHED_BATCH",
+          "flow '{}' into '{}' was interrupted half-way and is no longer in the pipeline: put it "
+          "back and run once, or run a full refresh of that table",
+          folder, dataset_->shown);
+    }
+  }
+  return {};
+}
+
 bool Target::is_current(const delta::Snapshot& snapshot) const {
   if (checkpoint_.generation() == 0) return true;
   const std::string prefix = generation_prefix();
@@ -176,7 +222,7 @@ Result<std::shared_ptr<const delta::Snapshot>> Target::state(const delta::Snapsh
     if (needed) return missing();
     return std::shared_ptr<const delta::Snapshot>();
   }
-  SL_ASSIGN(auto state, table.snapshot());
+  SL_ASSIGN(auto state, newest(table, seen_state_));
   if (needed && !is_current_state(*state)) return missing();
   if (is_current_state(*state) && state->property(kStateTargetProperty) != target.metadata.id) {
     return replaced(dataset_->shown, "is not the table its state was made for");

@@ -38,6 +38,10 @@ class Target {
   // table the flow's progress belongs to; kUnsupported HAND_EDITS for rows changed by others.
   Result<std::shared_ptr<const delta::Snapshot>> snapshot(const FlowCheckpoint& progress) const;
 
+  // Errors: UNFINISHED_BATCH when a flow that is not among these left a batch half committed: state
+  // and target do not fit until it has run again.
+  Status check_removed_flows(const std::vector<std::string>& flows) const;
+
   // False from a full refresh until its first commit: rows are there to be read, not to build on.
   bool is_current(const delta::Snapshot& snapshot) const;
 
@@ -57,11 +61,16 @@ class Target {
   Status check_owner(const delta::Snapshot& snapshot, const FlowCheckpoint& progress) const;
   Status check_hand_edits(const delta::Snapshot& snapshot) const;
   std::string generation_prefix() const;
+  // The newest snapshot; the one in cache when nothing was committed since.
+  static Result<std::shared_ptr<const delta::Snapshot>> newest(
+      const delta::Table& table, std::shared_ptr<const delta::Snapshot>& cache);
 
   const Context* context_;
   const Dataset* dataset_;
   delta::Table table_;
   TargetCheckpoint checkpoint_;
+  mutable std::shared_ptr<const delta::Snapshot> seen_, seen_state_;
+  mutable delta::Version checked_version_ = -1;  // no hand edits up to here
 };
 
 }  // namespace strandline::pipeline

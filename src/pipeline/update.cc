@@ -381,6 +381,17 @@ class Update {
     }
   }
 
+  // A target whose state is ahead of it because of a flow that is gone is left alone.
+  Status check_removed_flows(size_t target) {
+    if (!context_.graph.datasets[target].auto_cdc) return {};
+    std::vector<std::string> names;
+    for (const auto& flow : context_.graph.flows) {
+      if (flow.target == target) names.push_back(flow.name);
+    }
+    SL_ASSIGN(const auto opened, Target::open(context_, target));
+    return opened.check_removed_flows(names);
+  }
+
   void begin_flow(FlowRun& run) {
     running_ = &run;
     flow_begin_ = std::chrono::steady_clock::now();
@@ -415,8 +426,10 @@ class Update {
     tell(Progress::Kind::kFlowStarted, report.name, "");
     log.add("flow_progress", "INFO", fmt::format("Flow '{}' is RUNNING.", report.name),
             flow_progress_details("RUNNING"), &report);
-    const auto status =
-        recovered != recover_failures_.end() ? Status(recovered->second) : run.run();
+    auto status = check_removed_flows(target);
+    if (status.ok()) {
+      status = recovered != recover_failures_.end() ? Status(recovered->second) : run.run();
+    }
     if (status.ok()) {
       report.status = "COMPLETED";
       log.add("flow_progress", "INFO", fmt::format("Flow '{}' has COMPLETED.", report.name),

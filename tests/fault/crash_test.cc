@@ -25,6 +25,11 @@ constexpr const char* kSecond =
     "\"seq\":6}\n"
     "{\"id\":4,\"v\":\"new\",\"seq\":1}\n{\"id\":1,\"v\":\"a\",\"seq\":1}\n";
 
+// Arrives between the stopped update and the next.
+constexpr const char* kThird =
+    "{\"id\":5,\"v\":\"e\",\"seq\":1}\n{\"id\":1,\"v\":\"y\",\"seq\":2}\n{\"id\":4,\"op\":\"D\","
+    "\"seq\":4}\n";
+
 struct Tables {
   std::vector<std::string> events, current_rows, history;
   bool operator==(const Tables&) const = default;
@@ -34,7 +39,7 @@ Tables read(const TestPipeline& p) {
   return {p.rows("events"), p.rows("current_rows"), p.rows("history")};
 }
 
-// The tables after both files, each read by an update of its own.
+// The tables after all files, each read by an update of its own.
 const Tables& reference() {
   static const Tables tables = [] {
     TestPipeline p;
@@ -42,6 +47,8 @@ const Tables& reference() {
     p.write("data/1.json", kFirst);
     EXPECT_EQ(p.run().status, UpdateStatus::kCompleted);
     p.write("data/2.json", kSecond);
+    EXPECT_EQ(p.run().status, UpdateStatus::kCompleted);
+    p.write("data/3.json", kThird);
     EXPECT_EQ(p.run().status, UpdateStatus::kCompleted);
     return read(p);
   }();
@@ -52,10 +59,10 @@ class Crash : public testing::TestWithParam<std::tuple<storage::FaultMode, int>>
 
 // second: the update that reads the second file is stopped, not the first one.
 void stop_everywhere(storage::FaultMode mode, int phase) {
-  ASSERT_EQ(reference().current_rows, (std::vector<std::string>{"1|z", "4|new"}));
+  ASSERT_EQ(reference().current_rows, (std::vector<std::string>{"1|z", "5|e"}));
   ASSERT_EQ(reference().history,
-            (std::vector<std::string>{"1|a|1|3", "1|z|3|NULL", "2|b|1|2", "3|c|5|6", "3|late|6|7",
-                                      "4|new|1|NULL"}));
+            (std::vector<std::string>{"1|a|1|2", "1|y|2|3", "1|z|3|NULL", "2|b|1|2", "3|c|5|6",
+                                      "3|late|6|7", "4|new|1|4", "5|e|1|NULL"}));
   // Copies of this pipeline read its files, so that what was consumed keeps its path.
   TestPipeline before;
   std::string text = kFlows;
@@ -80,6 +87,7 @@ void stop_everywhere(storage::FaultMode mode, int phase) {
     const auto broken = p.run(options);
     const bool reached = faulty->mutating_calls() >= at;
     p.store = nullptr;
+    before.write("data/3.json", kThird);
     const auto report = p.run();
     ASSERT_EQ(report.status, UpdateStatus::kCompleted)
         << "stopped at call " << at << "\n"
@@ -91,6 +99,7 @@ void stop_everywhere(storage::FaultMode mode, int phase) {
       ASSERT_EQ(last.status, UpdateStatus::kCompleted) << "stopped at call " << at << "\n"
                                                        << errors_of(last);
     }
+    before.remove("data/3.json");
     const Tables got = read(p);
     ASSERT_EQ(got.events, reference().events)
         << "stopped at call " << at << " first " << errors_of(broken);
