@@ -26,8 +26,8 @@ test: build ## every test
 test-unit: build ## the C++ tests only; ARGS='-R delta' chooses
 	ctest --test-dir build --output-on-failure $(ARGS)
 
-test-property: build ## the property tests only
-	build/tests/property_test $(ARGS)
+test-property: build ## the property tests only, on many more histories
+	STRANDLINE_PROPERTY_HISTORIES=$${STRANDLINE_PROPERTY_HISTORIES:-100000} build/tests/property_test $(ARGS)
 
 asan: deps ## C++ tests under address and undefined-behaviour sanitizers, in build-asan/
 	$(call build_preset,asan-ubsan)

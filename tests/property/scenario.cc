@@ -236,9 +236,10 @@ Scenario make_scenario(std::mt19937_64& random, size_t key_count) {
   scenario.deletes = chance(random, 0.8);
   scenario.truncates = scenario.scd_type == cdc::ScdType::kType1 && chance(random, 0.4);
   scenario.lists_tracked = scenario.scd_type == cdc::ScdType::kType2 && chance(random, 0.5);
+  scenario.two_flows = chance(random, 0.25);
   const int bits[] = {64, 64, 1, 0};
   scenario.hash_bits = bits[pick(random, 4)];
-  scenario.sequence = Column{name(), sortable[pick(random, sortable.size())], true, 0};
+  scenario.sequence = Column{name(), sortable[pick(random, sortable.size())], true, 0, true};
   // Plenty of integer sequences: long histories with few ties.
   if (chance(random, 0.4)) scenario.sequence.pool = sortable[0];
 
@@ -251,17 +252,19 @@ Scenario make_scenario(std::mt19937_64& random, size_t key_count) {
   for (size_t i = 0; i < id_count; ++i) {
     ids.values.push_back(text_ids ? s(fmt::format("id{}", i)) : n(static_cast<int64_t>(i) - 3));
   }
-  scenario.keys.push_back(Column{name(), ids, false, 0});
+  scenario.keys.push_back(Column{name(), ids, false, 0, true});
   if (second_key)
-    scenario.keys.push_back(Column{name(), sortable[pick(random, sortable.size())], false, 0});
+    scenario.keys.push_back(
+        Column{name(), sortable[pick(random, sortable.size())], false, 0, true});
 
   const size_t batch_count = 1 + pick(random, 5);
   const size_t value_count = 1 + pick(random, 4);
   for (size_t i = 0; i < value_count; ++i) {
-    Column column{name(), any[pick(random, any.size())], true, 0};
+    Column column{name(), any[pick(random, any.size())], true, 0, true};
     if (chance(random, 0.4)) column.pool = any[any.size() - 1 - pick(random, 2)];
     if (scenario.lists_tracked) column.tracked = chance(random, 0.5);
     if (i > 0 && chance(random, 0.15)) column.from_batch = pick(random, batch_count);
+    column.in_second = chance(random, 0.7);
     scenario.values.push_back(std::move(column));
   }
 
@@ -275,6 +278,7 @@ Scenario make_scenario(std::mt19937_64& random, size_t key_count) {
         event.key.push_back(static_cast<int>(pick(random, scenario.keys[1].pool.values.size())));
       const size_t count = 1 + pick(random, 9);
       for (size_t i = 0; i < count; ++i) {
+        event.flow = scenario.two_flows && chance(random, 0.4) ? 1 : 0;
         event.kind =
             scenario.deletes && chance(random, 0.25) ? EventKind::kDelete : EventKind::kUpsert;
         event.sequence = static_cast<int>(pick(random, scenario.sequence.pool.values.size()));
@@ -346,32 +350,47 @@ class Runner {
     order_values();
 
     for (size_t batch = 0; batch < scenario_.batches.size(); ++batch) {
-      if (auto problem = run_batch(batch, scenario_.batches[batch])) {
-        return fmt::format("batch {}: {}", batch, *problem);
+      for (const int flow : flows()) {
+        if (auto problem = run_batch(batch, flow, of_flow(scenario_.batches[batch], flow))) {
+          return fmt::format("batch {}, flow {}: {}", batch, flow, *problem);
+        }
       }
     }
     // Everything again, and nothing new.
     std::vector<RawEvent> all;
-    std::set<size_t> late_columns;
+
     for (const auto& batch : scenario_.batches) all.insert(all.end(), batch.begin(), batch.end());
     const bool evolves = std::any_of(scenario_.values.begin(), scenario_.values.end(),
                                      [](const Column& column) { return column.from_batch > 0; });
     if (evolves) return std::nullopt;  // an old event read again would give columns it did not have
-    const Result<test::BatchOutcome> again = deliver(scenario_.batches.size(), all);
-    if (!again.ok()) return "redelivery: " + again.error().code + ": " + again.error().message;
-    if (!again->changed_nothing() || again->metrics.num_upserted_rows != 0 ||
-        again->metrics.num_deleted_rows != 0) {
-      return fmt::format(
-          "redelivery of everything wrote {} and removed {} target rows, wrote {} and removed {} "
-          "state rows; "
-          "metrics {} and {}",
-          again->target_new, again->target_dead, again->state_new, again->state_dead,
-          again->metrics.num_upserted_rows, again->metrics.num_deleted_rows);
+    for (const int flow : flows()) {
+      const Result<test::BatchOutcome> again =
+          deliver(scenario_.batches.size(), flow, of_flow(all, flow));
+      if (!again.ok()) return "redelivery: " + again.error().code + ": " + again.error().message;
+      if (!again->changed_nothing() || again->metrics.num_upserted_rows != 0 ||
+          again->metrics.num_deleted_rows != 0) {
+        return fmt::format(
+            "redelivery of everything wrote {} and removed {} target rows, wrote {} and removed {} "
+            "state rows; metrics {} and {}",
+            again->target_new, again->target_dead, again->state_new, again->state_dead,
+            again->metrics.num_upserted_rows, again->metrics.num_deleted_rows);
+      }
     }
     return std::nullopt;
   }
 
  private:
+  std::vector<int> flows() const {
+    return scenario_.two_flows ? std::vector<int>{0, 1} : std::vector<int>{0};
+  }
+  static std::vector<RawEvent> of_flow(const std::vector<RawEvent>& events, int flow) {
+    std::vector<RawEvent> some;
+    for (const RawEvent& event : events) {
+      if (event.flow == flow) some.push_back(event);
+    }
+    return some;
+  }
+
   struct KnownRow {
     std::string text;
     std::string row_id;
@@ -399,16 +418,23 @@ class Runner {
     return index < 0 ? scenario_.sequence : scenario_.values[static_cast<size_t>(index)];
   }
 
+  // What the event's flow orders by.
+  int order_index(const RawEvent& raw) const {
+    const int size = static_cast<int>(scenario_.sequence.pool.values.size());
+    return raw.flow == 0 ? raw.sequence : (raw.sequence + 1) % size;
+  }
+
   Event to_model(const RawEvent& raw, size_t batch) const {
     Event event;
     event.kind = raw.kind;
     for (size_t i = 0; i < raw.key.size(); ++i)
       event.key.push_back(normal(at(scenario_.keys[i].pool, raw.key[i])));
-    event.sequence = normal(at(scenario_.sequence.pool, raw.sequence));
+    event.sequence = normal(at(scenario_.sequence.pool, order_index(raw)));
     for (const int i : value_order_) {
       const Column& column = value_column(i);
       const int index = i < 0 ? raw.sequence : raw.values[static_cast<size_t>(i)];
-      event.values.push_back(column.from_batch <= batch ? at(column.pool, index) : Value{});
+      const bool given = column.from_batch <= batch && (raw.flow == 0 || column.in_second);
+      event.values.push_back(given ? at(column.pool, index) : Value{});
     }
     return event;
   }
@@ -427,6 +453,7 @@ class Runner {
     };
     for (const Column& column : scenario_.keys) look_up(column);
     look_up(scenario_.sequence);
+    look_up(Column{kSecondSequence, scenario_.sequence.pool, false, 0, false});
     for (const Column& column : scenario_.values) {
       if (column.from_batch <= batch) {
         look_up(column);
@@ -444,6 +471,7 @@ class Runner {
       const auto index = [&](int i) { select += fmt::format("{}, ", i < 0 ? 1000 : i + 1); };
       for (const int i : event.key) index(i);
       index(event.sequence);
+      index(order_index(event));
       for (const int i : event.values) index(i);
       const char* op = event.kind == EventKind::kDelete     ? "'D'"
                        : event.kind == EventKind::kTruncate ? "'T'"
@@ -457,7 +485,9 @@ class Runner {
     return select;
   }
 
-  Result<test::BatchOutcome> deliver(size_t batch, const std::vector<RawEvent>& events) {
+  static constexpr const char* kSecondSequence = "the other sequence";
+
+  Result<test::BatchOutcome> deliver(size_t batch, int flow, const std::vector<RawEvent>& events) {
     cdc::SourceFacts facts;
     std::vector<sql::Name> keys, except{sql::Name{"op", {}}, sql::Name{"junk", {}}}, tracked;
     const auto field = [&](const Column& column) {
@@ -468,11 +498,17 @@ class Runner {
       keys.push_back(sql::Name{column.name, {}});
     }
     field(scenario_.sequence);
+    field(Column{kSecondSequence, scenario_.sequence.pool, false, 0, false});
+    except.push_back(sql::Name{kSecondSequence, {}});
     if (!scenario_.keeps_sequence) except.push_back(sql::Name{scenario_.sequence.name, {}});
     if (scenario_.keeps_sequence) tracked.push_back(sql::Name{scenario_.sequence.name, {}});
     for (const Column& column : scenario_.values) {
       if (column.from_batch > batch) continue;
       field(column);
+      if (flow == 1 && !column.in_second) {
+        except.push_back(sql::Name{column.name, {}});
+        continue;
+      }
       if (column.tracked) tracked.push_back(sql::Name{column.name, {}});
     }
     facts.schema.fields.push_back(Field{"op", type_of(TypeId::kString), true, {}});
@@ -486,7 +522,8 @@ class Runner {
     clauses.keys = keys;
     clauses.has_keys = true;
     SL_ASSIGN(clauses.sequence_by,
-              sql::parse_expression("`" + scenario_.sequence.name + "`", "test"));
+              sql::parse_expression(
+                  "`" + (flow == 0 ? scenario_.sequence.name : kSecondSequence) + "`", "test"));
     if (scenario_.deletes) {
       SL_ASSIGN(clauses.delete_when, sql::parse_expression("op = 'D'", "test"));
     }
@@ -503,7 +540,7 @@ class Runner {
     return lake_.run_batch(declaration, facts, source(batch, events), options);
   }
 
-  std::optional<std::string> run_batch(size_t batch, const std::vector<RawEvent>& raw) {
+  std::optional<std::string> run_batch(size_t batch, int flow, const std::vector<RawEvent>& raw) {
     std::vector<Event> events;
     for (const RawEvent& event : raw) events.push_back(to_model(event, batch));
     Table before;
@@ -512,7 +549,7 @@ class Runner {
     const bool first = consumed_.empty();
     consumed_.insert(consumed_.end(), events.begin(), events.end());
 
-    const Result<test::BatchOutcome> outcome = deliver(batch, raw);
+    const Result<test::BatchOutcome> outcome = deliver(batch, flow, raw);
     if (!outcome.ok()) return outcome.error().code + ": " + outcome.error().message;
     Table after;
     if (auto problem = read_table(after)) return problem;
@@ -601,7 +638,7 @@ class Runner {
       if (expected.count(key) == 0 && ++shown <= 8) problem += "\n  unexpected " + row.text;
     }
     if (problem.empty()) return std::nullopt;
-    const Result<duck::Rows> state = lake_.state_rows();
+
     return fmt::format("{} rows differ from the model:{}", shown, problem);
   }
 
@@ -708,18 +745,21 @@ std::string Scenario::describe() const {
   std::string text = fmt::format("{}, hash bits {}{}{}{}\n", cdc::to_string(scd_type), hash_bits,
                                  keeps_sequence ? ", keeps the sequence" : "",
                                  deletes ? ", deletes" : "", truncates ? ", truncates" : "");
+  if (two_flows) text += "  flow 1 orders by the next value of the pool\n";
   for (const Column& column : keys)
     text += fmt::format("  key {} {}\n", column.name, to_sql(column.pool.type));
   text += fmt::format("  sequence {} {}\n", sequence.name, to_sql(sequence.pool.type));
   for (const Column& column : values) {
     text +=
         fmt::format("  value {} {}{}{}\n", column.name, to_sql(column.pool.type),
-                    column.tracked ? ", tracked" : "",
+                    fmt::format("{}{}", column.tracked ? ", tracked" : "",
+                                column.in_second ? "" : ", not in flow 1"),
                     column.from_batch > 0 ? fmt::format(", from batch {}", column.from_batch) : "");
   }
   for (size_t batch = 0; batch < batches.size(); ++batch) {
     text += fmt::format("  batch {}\n", batch);
     for (const RawEvent& event : batches[batch]) {
+      text += event.flow == 1 ? "    flow 1:" : "";
       text += event.kind == EventKind::kDelete     ? "    delete  "
               : event.kind == EventKind::kTruncate ? "    truncate"
                                                    : "    upsert  ";

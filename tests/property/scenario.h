@@ -25,6 +25,7 @@ struct Column {
   Pool pool;
   bool tracked = true;
   size_t from_batch = 0;  // the source has it from this batch on
+  bool in_second = true;  // the second flow selects it too
 };
 
 // One event as indexes into the pools; -1 is null.
@@ -34,6 +35,7 @@ struct RawEvent {
   int sequence = 0;
   std::vector<int> values;
   int junk = 0;  // a column that is not selected
+  int flow = 0;  // 1: a second flow into the same target
 };
 
 struct Scenario {
@@ -45,6 +47,9 @@ struct Scenario {
   bool truncates = false;
   bool lists_tracked = false;  // TRACK HISTORY ON, else the default
   int hash_bits = 64;
+  // A second flow selects fewer columns and orders by another column of the sequence's type, whose
+  // value is the next one of the pool.
+  bool two_flows = false;
   std::vector<Column> values;
   std::vector<std::vector<RawEvent>> batches;
 
