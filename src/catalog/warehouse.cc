@@ -83,6 +83,10 @@ std::string print_registered(const Registered& entry) {
     json.value(entry.view->catalog);
     json.key("schema");
     json.value(entry.view->schema);
+    if (entry.view->comment) {
+      json.key("comment");
+      json.value(*entry.view->comment);
+    }
   } else {
     json.key("location");
     json.value(entry.location);
@@ -117,7 +121,8 @@ Result<Registered> parse_registered(const std::string& path, const std::string& 
       columns == nullptr) {
     return damaged();
   }
-  View view{*sql, {}, *catalog, *schema};
+  View view{*sql, {}, *catalog, *schema, {}};
+  if (const auto* comment = text("comment")) view.comment = *comment;
   for (const auto& column : columns->items()) view.columns.push_back(column.text());
   return Registered{std::move(view), {}};
 }

@@ -23,6 +23,7 @@ struct View {
   std::string sql;                   // the defining query as written
   std::vector<std::string> columns;  // renamed columns, may be empty
   std::string catalog, schema;       // names inside resolve against these
+  std::optional<std::string> comment;
 };
 
 struct Defaults {

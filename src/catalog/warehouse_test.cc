@@ -100,7 +100,7 @@ TEST_F(WarehouseTest, EncodesWhatPathsCannotCarry) {
 }
 
 TEST_F(WarehouseTest, KeepsViewsAcrossOpenings) {
-  const View view{"SELECT 'a \"quote\"\n' AS x", {"y"}, "main", "s"};
+  const View view{"SELECT 'a \"quote\"\n' AS x", {"y"}, "main", "s", "what it is"};
   ASSERT_TRUE(warehouse_->create_view(name({"V1"}), view, false).ok());
   open();
   auto read = warehouse_->view(name({"v1"}));
@@ -109,6 +109,7 @@ TEST_F(WarehouseTest, KeepsViewsAcrossOpenings) {
   EXPECT_EQ((*read)->sql, view.sql);
   EXPECT_EQ((*read)->columns, view.columns);
   EXPECT_EQ((*read)->schema, "s");
+  EXPECT_EQ((*read)->comment, "what it is");
 
   EXPECT_EQ(warehouse_->create_view(name({"v1"}), view, false).error().kind,
             ErrorKind::kAlreadyExists);
@@ -122,7 +123,7 @@ TEST_F(WarehouseTest, KeepsViewsAcrossOpenings) {
 }
 
 TEST_F(WarehouseTest, AViewNeedsItsSchemaAndAFreeName) {
-  const View view{"SELECT 1", {}, "main", "default"};
+  const View view{"SELECT 1", {}, "main", "default", {}};
   EXPECT_EQ(warehouse_->create_view(name({"nowhere", "v"}), view, false).error().code,
             "SCHEMA_NOT_FOUND");
   make_table(name({"t"}));

@@ -34,7 +34,7 @@ std::optional<std::string> cast_text(const std::string& value, const DataType& f
   const DataType& to = column.type;
   if (same_type(from, to)) return value;
   const auto target = duck::engine_type(to);
-  const auto plain = fmt::format("CAST({} AS {})", value, target);
+  auto plain = fmt::format("CAST({} AS {})", value, target);
   const auto common = least_common_type(from, to);
   if (common && same_type(*common, to)) return plain;
   const auto where = fmt::format(" in column {} of {}", column.name, table);
@@ -107,6 +107,7 @@ Result<std::string> assign_all(const std::string& source,
     const auto index = named ? schema.find(targets[i]) : std::optional<size_t>(i);
     if (!index) {
       std::vector<std::string> known;
+      known.reserve(schema.fields.size());
       for (const auto& field : schema.fields) known.push_back(field.name);
       const auto near = nearest_name(targets[i], known);
       return invalid_argument("UNRESOLVED_COLUMN.WITH_SUGGESTION", "{} has no column {}{}", table,

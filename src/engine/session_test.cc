@@ -166,6 +166,14 @@ TEST_F(SessionTest, ViewsReadTheTablesAndSchemasTheyWereMadeWith) {
   EXPECT_THAT(run("SELECT * FROM s.v"), HasSubstr("TABLE_OR_VIEW_NOT_FOUND"));
 }
 
+TEST_F(SessionTest, DescribeKnowsViews) {
+  run("CREATE TABLE t (a INT); CREATE VIEW v COMMENT 'as SELECT 1' AS SELECT a AS b FROM t");
+  EXPECT_EQ(csv("DESCRIBE v"), "col_name,data_type,comment\nb,int,\n");
+  const auto extended = run("DESCRIBE EXTENDED v");
+  EXPECT_THAT(extended, HasSubstr("\"SELECT a AS b FROM t\""));
+  EXPECT_THAT(extended, HasSubstr("\"as SELECT 1\""));
+}
+
 TEST_F(SessionTest, OddNamesWork) {
   run("CREATE TABLE `odd \"name\", 100% [x]*? ünïcode.` AS SELECT 1 AS `a``c`");
   EXPECT_EQ(run("SELECT `a``c` FROM `ODD \"NAME\", 100% [x]*? ÜNÏCODE.`"), "{\"a`c\":1}\n");
@@ -181,6 +189,9 @@ TEST_F(SessionTest, PathsAreTables) {
   EXPECT_EQ(csv("SELECT * FROM ext"), "a\n7\n");
   EXPECT_EQ(run("DROP TABLE ext"), "");
   EXPECT_EQ(csv("SELECT * FROM delta.`elsewhere/t`"), "a\n7\n");
+  run("CREATE TABLE gone LOCATION 'elsewhere/t'");
+  std::filesystem::remove_all(directory_ / "elsewhere");
+  EXPECT_EQ(run("DROP TABLE gone"), "");
   EXPECT_THAT(run("SELECT * FROM delta.`nowhere`"), HasSubstr("DELTA_TABLE_NOT_FOUND"));
 }
 
@@ -235,6 +246,9 @@ TEST_F(SessionTest, RefusesWhatItDoesNotDoByName) {
   EXPECT_THAT(run("CREATE TABLE u (a INT DEFAULT 1)"), HasSubstr("DEFAULT"));
   EXPECT_THAT(run("OPTIMIZE t"), HasSubstr("OPTIMIZE"));
   EXPECT_THAT(run("SELECT * FROM no_such_function(1)"), HasSubstr("no_such_function"));
+  EXPECT_THAT(run("CREATE SCHEMA s COMMENT 'x'"), HasSubstr("COMMENT"));
+  EXPECT_THAT(run("CREATE VIEW v TBLPROPERTIES ('a' = 'b') AS SELECT 1 AS x"),
+              HasSubstr("TBLPROPERTIES"));
   EXPECT_THAT(run("SET spark.sql.session.timeZone = 'Europe/Lisbon'"), HasSubstr("UTC"));
 }
 

@@ -56,7 +56,19 @@ Listing columns_listing() {
   return Listing({{"col_name", "VARCHAR"}, {"data_type", "VARCHAR"}, {"comment", "VARCHAR"}});
 }
 
-Result<string> describe_view(const Context& context, const sql::TableName& name) {
+Result<std::optional<catalog::View>> find_view(const Context& context, const sql::TableName& name) {
+  if (name.is_path) return std::optional<catalog::View>();
+  if (name.parts.size() == 1) {
+    const auto found = context.temporary_views.find(fold_name(name.parts[0]));
+    if (found != context.temporary_views.end()) return std::optional(found->second);
+  }
+  SL_ASSIGN(auto* warehouse, context.needs_warehouse());
+  SL_ASSIGN(const auto qualified, warehouse->qualify(name, context.defaults));
+  return warehouse->view(qualified);
+}
+
+Result<string> describe_view(const Context& context, const sql::TableName& name,
+                             const catalog::View& view, bool extended) {
   Relations relations(context);
   SL_ASSIGN(const auto query, sql::parse_query("SELECT * FROM " + sql::to_string(name), ""));
   SL_ASSIGN(const auto text, relations.print(*query));
@@ -65,17 +77,18 @@ Result<string> describe_view(const Context& context, const sql::TableName& name)
   for (const auto& column : columns) {
     listing.add({Listing::text(column.name), Listing::text(type_text(column.type)), "NULL"});
   }
+  if (extended) {
+    const auto row = [&listing](const char* key, const string& value) {
+      listing.add({Listing::text(key), Listing::text(value), "''"});
+    };
+    row("", "");
+    row("# Detailed Table Information", "");
+    row("Type", "VIEW");
+    if (view.comment) row("Comment", *view.comment);
+    row("View Text", view.sql);
+    row("View Catalog and Namespace", fmt::format("{}.{}", view.catalog, view.schema));
+  }
   return listing.query();
-}
-
-Result<bool> is_view(const Context& context, const sql::TableName& name) {
-  if (name.is_path) return false;
-  if (name.parts.size() == 1 && context.temporary_views.contains(fold_name(name.parts[0])))
-    return true;
-  SL_ASSIGN(auto* warehouse, context.needs_warehouse());
-  SL_ASSIGN(const auto qualified, warehouse->qualify(name, context.defaults));
-  SL_ASSIGN(const auto view, warehouse->view(qualified));
-  return view.has_value();
 }
 
 string describe_columns(const FoundTable& found, bool extended) {
@@ -119,7 +132,7 @@ string describe_columns(const FoundTable& found, bool extended) {
     if (snapshot.metadata.description) row("Comment", *snapshot.metadata.description);
     string properties;
     for (const auto& [key, value] : snapshot.metadata.configuration) {
-      properties += (properties.empty() ? "" : ",") + key + "=" + value;
+      properties += fmt::format("{}{}={}", properties.empty() ? "" : ",", key, value);
     }
     row("Table Properties", "[" + properties + "]");
   }
@@ -202,7 +215,7 @@ string show_properties(const FoundTable& found, const std::optional<string>& key
   if (key) {
     const auto known = properties.find(*key);
     listing.add(
-        {Listing::text(*key), Listing::text(known != properties.end()
+        {Listing::text(key), Listing::text(known != properties.end()
                                                 ? known->second
                                                 : fmt::format("Table {} does not have property: {}",
                                                               found.name, *key))});
@@ -278,9 +291,9 @@ Result<std::pair<string, string>> schema_of(const Context& context,
 
 Result<string> describe(const Context& context, const sql::Describe& statement) {
   using What = sql::Describe::What;
-  SL_ASSIGN(const bool view, is_view(context, statement.table));
+  SL_ASSIGN(const auto view, find_view(context, statement.table));
   if (view && (statement.what == What::kColumns || statement.what == What::kExtended)) {
-    return describe_view(context, statement.table);
+    return describe_view(context, statement.table, *view, statement.what == What::kExtended);
   }
   SL_ASSIGN(const auto found, find_table(context, statement.table));
   switch (statement.what) {

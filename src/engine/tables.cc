@@ -121,6 +121,7 @@ Result<std::vector<std::string>> known_columns(const std::vector<sql::Name>& nam
     const auto* field = schema.get(name.text);
     if (field == nullptr) {
       std::vector<std::string> known;
+      known.reserve(schema.fields.size());
       for (const auto& each : schema.fields) known.push_back(each.name);
       const auto near = nearest_name(name.text, known);
       return at(invalid_argument("UNRESOLVED_COLUMN.WITH_SUGGESTION",
@@ -299,6 +300,10 @@ Result<std::vector<duck::ResultColumn>> columns_of(const Context& context,
 
 Status create_schema(const Context& context, const sql::CreateSchema& statement) {
   SL_ASSIGN(auto* warehouse, context.needs_warehouse());
+  if (statement.comment) {
+    return at(unsupported("UNSUPPORTED_CONSTRUCT", "COMMENT of a schema is not kept: leave it out"),
+              statement.name.place);
+  }
   const auto& parts = statement.name.parts;
   if (statement.name.is_path || parts.empty() || parts.size() > 2) {
     return at(invalid_argument("INVALID_NAME", "{} is not a schema: write schema or catalog.schema",
@@ -384,7 +389,13 @@ Status create_view(Context& context, const sql::CreateView& statement, const std
     return at(invalid_argument("UNSUPPORTED_CONSTRAINT", "EXPECT belongs to views of a pipeline"),
               statement.expectations[0].name.place);
   }
+  if (!statement.properties.empty()) {
+    return at(unsupported("UNSUPPORTED_CONSTRUCT",
+                          "TBLPROPERTIES of a view are not kept: leave them out"),
+              statement.properties[0].place);
+  }
   catalog::View view;
+  view.comment = statement.comment;
   view.sql = view_query_text(text);
   view.catalog = context.defaults.catalog;
   view.schema = context.defaults.schema;
@@ -474,7 +485,9 @@ Status drop(Context& context, const sql::Drop& statement) {
         statement.name.place);
   }
   SL_ASSIGN(const bool is_table, warehouse->table_exists(name));
-  if (!is_table) return finish(table_missing(*warehouse, name, statement.name.place));
+  SL_ASSIGN(const bool is_external, warehouse->is_external(name));
+  if (!is_table && !is_external)
+    return finish(table_missing(*warehouse, name, statement.name.place));
   return finish(warehouse->drop_table(name));
 }
 
