@@ -2,6 +2,8 @@
 // not spelling; printers (duckdb_printer.h, later spark_printer.h) turn them into dialect text.
 #pragma once
 
+#include <strandline/result.h>
+
 #include <map>
 #include <memory>
 #include <optional>
@@ -10,7 +12,6 @@
 #include <vector>
 
 #include "base/data_type.h"
-#include <strandline/result.h>
 
 namespace strandline::sql {
 
@@ -60,8 +61,8 @@ struct Expectation {
 
 // COLUMNS / TRACK HISTORY ON / IGNORE NULL UPDATES ON: all, a list, or all but a list.
 struct ColumnList {
-  bool except = false;         // * EXCEPT (names)
-  std::vector<Name> names;     // empty and except: everything
+  bool except = false;      // * EXCEPT (names)
+  std::vector<Name> names;  // empty and except: everything
   SourcePlace place;
 };
 
@@ -71,10 +72,10 @@ enum class StoredAs { kScdType1, kScdType2, kBitemporal };
 // the parser only reports what is not grammar, and repeated clauses (DUPLICATE_CLAUSES).
 struct AutoCdcClauses {
   bool once = false;
-  QueryPtr source;                 // FROM: stream(name), STREAM name WITH (...), STREAM read_files(...), (query)
-  bool from_snapshot = false;      // FROM SNAPSHOT (query) [WITH VERSION (query)]
+  QueryPtr source;  // FROM: stream(name), STREAM name WITH (...), STREAM read_files(...), (query)
+  bool from_snapshot = false;  // FROM SNAPSHOT (query) [WITH VERSION (query)]
   QueryPtr snapshot_version;
-  std::vector<Name> keys;          // plain column names; several parts are the parser's error
+  std::vector<Name> keys;  // plain column names; several parts are the parser's error
   SourcePlace keys_place;
   bool has_keys = false;
   ExprPtr sequence_by;
@@ -108,42 +109,119 @@ struct CreateStreamingTable {
   bool or_refresh = false, is_private = false, if_not_exists = false;
   TableName name;
   TableOptions options;
-  QueryPtr query;                              // AS query
-  std::optional<AutoCdcClauses> auto_cdc;      // FLOW AUTO CDC ...
+  QueryPtr query;                          // AS query
+  std::optional<AutoCdcClauses> auto_cdc;  // FLOW AUTO CDC ...
 };
-struct CreateMaterializedView { bool or_refresh = false, is_private = false, if_not_exists = false; TableName name; TableOptions options; QueryPtr query; };
-struct CreateView { bool or_replace = false, temporary = false, if_not_exists = false; TableName name;
-                    std::vector<Name> columns; std::optional<std::string> comment; Options properties;
-                    std::vector<Expectation> expectations; QueryPtr query; };
-struct CreateAutoCdcFlow { std::optional<Name> flow_name;  // absent for APPLY CHANGES INTO: the target's name
-                           std::optional<std::string> comment; TableName target; AutoCdcClauses clauses; };
-struct CreateInsertFlow { Name flow_name; std::optional<std::string> comment; bool once = false;
-                          TableName target; bool by_name = true; QueryPtr query; };
-struct SetOption { std::string key; std::optional<std::string> value; };
+struct CreateMaterializedView {
+  bool or_refresh = false, is_private = false, if_not_exists = false;
+  TableName name;
+  TableOptions options;
+  QueryPtr query;
+};
+struct CreateView {
+  bool or_replace = false, temporary = false, if_not_exists = false;
+  TableName name;
+  std::vector<Name> columns;
+  std::optional<std::string> comment;
+  Options properties;
+  std::vector<Expectation> expectations;
+  QueryPtr query;
+};
+struct CreateAutoCdcFlow {
+  std::optional<Name> flow_name;  // absent for APPLY CHANGES INTO: the target's name
+  std::optional<std::string> comment;
+  TableName target;
+  AutoCdcClauses clauses;
+};
+struct CreateInsertFlow {
+  Name flow_name;
+  std::optional<std::string> comment;
+  bool once = false;
+  TableName target;
+  bool by_name = true;
+  QueryPtr query;
+};
+struct SetOption {
+  std::string key;
+  std::optional<std::string> value;
+};
 
 // --- other statements ----------------------------------------------------------------------------
-struct SelectStatement { QueryPtr query; };
-struct Explain { QueryPtr query; };
-struct CreateSchema { bool if_not_exists = false; TableName name; std::optional<std::string> comment; };
-struct CreateTable { bool or_replace = false, if_not_exists = false; TableName name; TableOptions options; QueryPtr query; };
+struct SelectStatement {
+  QueryPtr query;
+};
+struct Explain {
+  QueryPtr query;
+};
+struct CreateSchema {
+  bool if_not_exists = false;
+  TableName name;
+  std::optional<std::string> comment;
+};
+struct CreateTable {
+  bool or_replace = false, if_not_exists = false;
+  TableName name;
+  TableOptions options;
+  QueryPtr query;
+};
 enum class InsertMode { kAppend, kOverwrite, kReplaceWhere };
-struct Insert { InsertMode mode = InsertMode::kAppend; TableName table; std::vector<Name> columns; bool by_name = false;
-                ExprPtr replace_where; QueryPtr query; };
-struct Update { TableName table; std::optional<Name> alias; std::vector<std::pair<Name, ExprPtr>> assignments; ExprPtr where; };
-struct Delete { TableName table; std::optional<Name> alias; ExprPtr where; };
-struct Drop { enum class What { kTable, kView, kSchema } what = What::kTable; bool if_exists = false, cascade = false; TableName name; };
-struct Truncate { TableName table; };
-struct Describe { enum class What { kColumns, kExtended, kDetail, kHistory } what = What::kColumns; TableName table; };
-struct Show { enum class What { kTables, kSchemas, kCatalogs, kTableProperties, kCreateTable, kColumns } what = What::kTables;
-              std::optional<TableName> name; std::optional<std::string> key; };
-struct Use { bool catalog = false; TableName name; };  // USE [SCHEMA] a.b; USE CATALOG a
-// A statement of sql.md that later work executes (MERGE, ALTER TABLE, OPTIMIZE, VACUUM, RESTORE, REFRESH ...):
-// recognised and refused by this name; its text is skipped to the next semicolon.
-struct NotYet { std::string construct; };
+struct Insert {
+  InsertMode mode = InsertMode::kAppend;
+  TableName table;
+  std::vector<Name> columns;
+  bool by_name = false;
+  ExprPtr replace_where;
+  QueryPtr query;
+};
+struct Update {
+  TableName table;
+  std::optional<Name> alias;
+  std::vector<std::pair<Name, ExprPtr>> assignments;
+  ExprPtr where;
+};
+struct Delete {
+  TableName table;
+  std::optional<Name> alias;
+  ExprPtr where;
+};
+struct Drop {
+  enum class What { kTable, kView, kSchema } what = What::kTable;
+  bool if_exists = false, cascade = false;
+  TableName name;
+};
+struct Truncate {
+  TableName table;
+};
+struct Describe {
+  enum class What { kColumns, kExtended, kDetail, kHistory } what = What::kColumns;
+  TableName table;
+};
+struct Show {
+  enum class What {
+    kTables,
+    kSchemas,
+    kCatalogs,
+    kTableProperties,
+    kCreateTable,
+    kColumns
+  } what = What::kTables;
+  std::optional<TableName> name;
+  std::optional<std::string> key;
+};
+struct Use {
+  bool catalog = false;
+  TableName name;
+};  // USE [SCHEMA] a.b; USE CATALOG a
+// A statement of sql.md that later work executes (MERGE, ALTER TABLE, OPTIMIZE, VACUUM, RESTORE,
+// REFRESH ...): recognised and refused by this name; its text is skipped to the next semicolon.
+struct NotYet {
+  std::string construct;
+};
 
 struct Statement {
-  std::variant<CreateStreamingTable, CreateMaterializedView, CreateView, CreateAutoCdcFlow, CreateInsertFlow, SetOption,
-               SelectStatement, Explain, CreateSchema, CreateTable, Insert, Update, Delete, Drop, Truncate, Describe, Show, Use, NotYet>
+  std::variant<CreateStreamingTable, CreateMaterializedView, CreateView, CreateAutoCdcFlow,
+               CreateInsertFlow, SetOption, SelectStatement, Explain, CreateSchema, CreateTable,
+               Insert, Update, Delete, Drop, Truncate, Describe, Show, Use, NotYet>
       body;
   SourcePlace place;
   std::string text;  // the statement's own text

@@ -516,6 +516,10 @@ std::string DuckdbPrinter::collection_special(const Expr& node, const Call& call
     return fmt::format("list_sort({}, {})", expr(call.args[0]),
                        *ascending == "true" ? "'ASC', 'NULLS FIRST'" : "'DESC', 'NULLS LAST'");
   }
+  if (name == "zip_with" || name == "transform_keys" || name == "transform_values" ||
+      name == "map_filter") {
+    return pairs_special(node, call);
+  }
   const auto* function = call.args[name == "aggregate" || name == "reduce" ? 2 : 1]->as<Lambda>();
   if (function == nullptr) {
     fail(invalid_argument("INVALID_LAMBDA_FUNCTION_CALL", "{} needs a lambda such as x -> x + 1",
@@ -558,6 +562,38 @@ std::string DuckdbPrinter::collection_special(const Expr& node, const Call& call
   const char* empty = name == "exists" ? "false" : "true";
   return fmt::format("CASE WHEN len({0}) = 0 THEN {1} ELSE {2}(list_transform({0}, {3})) END",
                      array, empty, fold, body);
+}
+
+// Functions whose lambda takes two values at once: they become the two parts of one element.
+std::string DuckdbPrinter::pairs_special(const Expr& node, const Call& call) {
+  const std::string& name = call.name.text;
+  const bool zip = name == "zip_with";
+  const auto* function = call.args.back()->as<Lambda>();
+  if (function == nullptr || function->params.size() != 2) {
+    fail(invalid_argument("INVALID_LAMBDA_FUNCTION_CALL",
+                          "{} needs a lambda of two parameters such as (x, y) -> x", name),
+         node.place);
+    return "";
+  }
+  const std::string element = fmt::format("pair_{}", params_.size());
+  const size_t scope = params_.size();
+  params_.emplace_back(function->params[0], element + (zip ? "[1]" : ".key"));
+  params_.emplace_back(function->params[1], element + (zip ? "[2]" : ".value"));
+  const std::string body = expr(function->body);
+  params_.resize(scope);
+  const std::string value = expr(call.args[0]);
+  if (zip) {
+    return fmt::format("list_transform(list_zip({}, {}), lambda {}: {})", value, expr(call.args[1]),
+                       element, body);
+  }
+  if (name == "map_filter") {
+    return fmt::format("map_from_entries(list_filter(map_entries({}), lambda {}: {}))", value,
+                       element, body);
+  }
+  const bool keys = name == "transform_keys";
+  return fmt::format(
+      "map_from_entries(list_transform(map_entries({}), lambda {}: {{'key': {}, 'value': {}}}))",
+      value, element, keys ? body : element + ".key", keys ? element + ".value" : body);
 }
 
 std::string DuckdbPrinter::special(const Expr& node, const Call& call) {
@@ -715,8 +751,9 @@ std::string DuckdbPrinter::special(const Expr& node, const Call& call) {
   if (name == "decimal") return cast(node, call.args[0], DataType::decimal(10, 0), false);
 
   static constexpr std::string_view kCollections[] = {
-      "map",    "size",   "cardinality", "sort_array", "transform",
-      "filter", "exists", "forall",      "aggregate",  "reduce"};
+      "map",      "size",           "cardinality",      "sort_array", "transform",
+      "filter",   "exists",         "forall",           "aggregate",  "reduce",
+      "zip_with", "transform_keys", "transform_values", "map_filter"};
   for (const std::string_view collection : kCollections) {
     if (name == collection) return collection_special(node, call);
   }

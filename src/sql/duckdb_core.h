@@ -42,6 +42,8 @@ class DuckdbPrinter {
   std::string rows(const ValuesRows& values);
   std::string alias(const Relation& relation, const std::vector<std::string>& default_columns = {});
   bool is_cte(const TableUse& use) const;
+  // Adds the unaliased tables of a FROM clause to tables_.
+  void collect_tables(const Relation& relation);
 
   // --- expressions (duckdb_expression.cc) ---
   std::string expr(const ExprPtr& node) { return expr(*node); }
@@ -94,6 +96,7 @@ class DuckdbPrinter {
   std::string average(const Call& call);
   std::string time_special(const Expr& node, const Call& call);
   std::string collection_special(const Expr& node, const Call& call);
+  std::string pairs_special(const Expr& node, const Call& call);
   std::string structure(const Call& call);
   std::string named_structure(const Expr& node, const Call& call);
   std::string now_text();
@@ -105,6 +108,9 @@ class DuckdbPrinter {
   const PrintOptions& options_;
   std::optional<Error> error_;
   std::vector<std::string> ctes_;
+  // Names of the tables of the SELECTs around, innermost last: their columns may be written in
+  // full.
+  std::vector<TableName> tables_;
   // Lambda parameters in scope: name and the text that stands for it.
   std::vector<std::pair<std::string, std::string>> params_;
 };

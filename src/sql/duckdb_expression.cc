@@ -1,6 +1,8 @@
 // Expressions as DuckDB text.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "sql/duckdb_core.h"
 #include "sql/names.h"
@@ -278,6 +280,17 @@ std::string DuckdbPrinter::column(const ColumnRef& column) {
       break;
     }
   }
+  // schema.table.column: the table goes by its last name alone.
+  const std::vector<std::string>& parts = column.parts;
+  for (auto table = tables_.rbegin(); first == 0 && table != tables_.rend(); ++table) {
+    for (size_t count = std::min(table->parts.size(), parts.size() - 1); count > 1; --count) {
+      if (std::equal(parts.begin(), parts.begin() + static_cast<long>(count),
+                     table->parts.end() - static_cast<long>(count), same_name)) {
+        first = count - 1;
+        break;
+      }
+    }
+  }
   for (size_t i = first; i < column.parts.size(); ++i) {
     if (!result.empty()) result += '.';
     result += duckdb_name(column.parts[i]);
@@ -441,6 +454,10 @@ std::string DuckdbPrinter::binary(const Expr& node, const Binary& binary) {
       return chain(binary);
     case BinaryOp::kAdd:
     case BinaryOp::kSubtract:
+      if (known_type(*binary.left) == TypeId::kDate && known_type(*binary.right) == TypeId::kDate) {
+        fail_unsupported(node.place, "the difference of two DATEs as an INTERVAL", "use datediff");
+        return "";
+      }
       if ((binary.left->as<IntervalLiteral>() != nullptr) !=
           (binary.right->as<IntervalLiteral>() != nullptr)) {
         return add_interval(binary);
@@ -789,6 +806,15 @@ std::string DuckdbPrinter::interval(const IntervalLiteral& interval) {
 std::string DuckdbPrinter::order(const std::vector<OrderItem>& items) {
   std::string result;
   for (const OrderItem& item : items) {
+    // DuckDB sorts nulls inside a struct last whatever is asked: sort by its fields.
+    if (const auto* call = item.expr->as<Call>(); call != nullptr && call->name.text == "struct") {
+      std::vector<OrderItem> fields;
+      for (const ExprPtr& field : call->args) {
+        fields.push_back(OrderItem{field, item.descending, item.nulls_first});
+      }
+      result += (result.empty() ? "" : ", ") + order(fields);
+      continue;
+    }
     const bool nulls_first = item.nulls_first.value_or(!item.descending);
     result += fmt::format("{}{} {} NULLS {}", result.empty() ? "" : ", ", expr(item.expr),
                           item.descending ? "DESC" : "ASC", nulls_first ? "FIRST" : "LAST");

@@ -29,12 +29,14 @@ std::optional<Name> plain_column(const Expr& expr);
 std::optional<std::string> literal_text(const Expr& expr);
 
 struct PrintOptions {
-  // Text for current_timestamp(), now(), current_date(): the batch's planned time, microseconds UTC.
+  // Text for current_timestamp(), now(), current_date(): the batch's planned time, microseconds
+  // UTC.
   std::optional<int64_t> now_us;
 };
 
 // Errors: kUnsupported naming the function or construct with its place; resolve's own errors.
-Result<std::string> print_duckdb(const Query& query, const Resolve& resolve, const PrintOptions& options = {});
+Result<std::string> print_duckdb(const Query& query, const Resolve& resolve,
+                                 const PrintOptions& options = {});
 // An expression that stands outside a query; subqueries in it need the form with resolve.
 Result<std::string> print_duckdb(const Expr& expr, const PrintOptions& options = {});
 Result<std::string> print_duckdb(const Expr& expr, const Resolve& resolve,

@@ -130,7 +130,20 @@ std::string DuckdbPrinter::select_item(const SelectItem& item, const Select& sel
   return expr(item.expr) + " AS " + duckdb_name(name);
 }
 
+void DuckdbPrinter::collect_tables(const Relation& node) {
+  if (const auto* joined = node.as<Join>(); joined != nullptr && !node.alias) {
+    collect_tables(*joined->left);
+    collect_tables(*joined->right);
+  } else if (const auto* view = node.as<LateralView>()) {
+    collect_tables(*view->input);
+  } else if (const auto* use = node.as<TableUse>(); use != nullptr && !node.alias) {
+    if (use->name.parts.size() > 1) tables_.push_back(use->name);
+  }
+}
+
 std::string DuckdbPrinter::select(const Select& selection) {
+  const size_t scope = tables_.size();
+  if (selection.from) collect_tables(*selection.from);
   std::string result = selection.distinct ? "SELECT DISTINCT " : "SELECT ";
   for (size_t i = 0; i < selection.items.size(); ++i) {
     result += (i == 0 ? "" : ", ") + select_item(selection.items[i], selection);
@@ -146,6 +159,7 @@ std::string DuckdbPrinter::select(const Select& selection) {
                           window(named.spec));
   }
   if (selection.qualify) result += " QUALIFY " + expr(selection.qualify);
+  tables_.resize(scope);
   return result;
 }
 

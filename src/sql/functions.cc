@@ -55,6 +55,10 @@ const std::vector<Function>& table() {
       {"translate", 3, 3, kScalar, "translate($s1, $s2, $s3)", kString, ""},
       {"instr", 2, 2, kScalar, "CAST(instr($s1, $s2) AS INTEGER)", kInt, ""},
       {"locate", 2, 2, kScalar, "CAST(instr($s2, $s1) AS INTEGER)", kInt, ""},
+      {"locate", 3, 3, kScalar,
+       "CAST(CASE WHEN $3 < 1 THEN 0 WHEN instr(substring($s2, $3), $s1) = 0 THEN 0 "
+       "ELSE instr(substring($s2, $3), $s1) + $3 - 1 END AS INTEGER)",
+       kInt, ""},
       {"charindex", 2, 2, kScalar, "CAST(instr($s2, $s1) AS INTEGER)", kInt, ""},
       {"position", 2, 2, kScalar, "CAST(instr($s2, $s1) AS INTEGER)", kInt, ""},
       {"lpad", 2, 2, kScalar, "lpad($s1, CAST($2 AS INTEGER), ' ')", kString, ""},
@@ -87,6 +91,8 @@ const std::vector<Function>& table() {
       {"rlike", 2, 2, kScalar, "regexp_matches($s1, $s2)", kBool, ""},
       {"regexp_count", 2, 2, kScalar, "CAST(len(regexp_extract_all($s1, $s2)) AS INTEGER)", kInt,
        ""},
+      {"regexp_substr", 2, 2, kScalar,
+       "CASE WHEN regexp_matches($s1, $s2) THEN regexp_extract($s1, $s2, 0) END", kString, ""},
       {"startswith", 2, 2, kScalar, "starts_with($s1, $s2)", kBool, ""},
       {"endswith", 2, 2, kScalar, "ends_with($s1, $s2)", kBool, ""},
       {"contains", 2, 2, kScalar, "contains($s1, $s2)", kBool, ""},
@@ -99,6 +105,7 @@ const std::vector<Function>& table() {
       {"unhex", 1, 1, kScalar, "unhex($s1)", kBinary, "what is not hexadecimal is an error"},
       {"base64", 1, 1, kScalar, "base64($b1)", kString, ""},
       {"unbase64", 1, 1, kScalar, "from_base64($s1)", kBinary, ""},
+      {"url_decode", 1, 1, kScalar, "url_decode($s1)", kString, ""},
       {"md5", 1, 1, kScalar, "md5($b1)", kString, ""},
       {"sha", 1, 1, kScalar, "sha1($b1)", kString, ""},
       {"sha1", 1, 1, kScalar, "sha1($b1)", kString, ""},
@@ -324,6 +331,8 @@ const std::vector<Function>& table() {
       {"listagg", 1, 2, kAggregate, "!", kString, ""},
       {"string_agg", 1, 2, kAggregate, "!", kString, ""},
 
+      {"mode", 1, 1, kAggregate, "mode($1)@", kAny, "of equally frequent values any one"},
+
       // --- window functions ---
       {"row_number", 0, 0, kWindow, "CAST(row_number()@ AS INTEGER)", kInt, ""},
       {"rank", 0, 0, kWindow, "CAST(rank()@ AS INTEGER)", kInt, ""},
@@ -376,6 +385,11 @@ const std::vector<Function>& table() {
        "list_filter($1, lambda item, i: list_position($1, item) = i AND list_position($2, item) IS "
        "NULL)",
        kAny, ""},
+      {"arrays_overlap", 2, 2, kScalar,
+       "CASE WHEN list_has_any($1, $2) THEN true WHEN len($1) > 0 AND len($2) > 0 AND "
+       "(len($1) > list_aggregate($1, 'count') OR len($2) > list_aggregate($2, 'count')) THEN NULL "
+       "WHEN $1 IS NOT NULL AND $2 IS NOT NULL THEN false END",
+       kBool, ""},
       {"flatten", 1, 1, kScalar, "flatten($1)", kAny, "null inner arrays are skipped"},
       {"slice", 3, 3, kScalar,
        "CASE WHEN $2 > 0 THEN list_slice($1, $2, $2 + $3 - 1) "
@@ -397,6 +411,10 @@ const std::vector<Function>& table() {
       {"forall", 2, 2, kScalar, "!", kBool, ""},
       {"aggregate", 3, 4, kScalar, "!", kAny, ""},
       {"reduce", 3, 4, kScalar, "!", kAny, ""},
+      {"zip_with", 3, 3, kScalar, "!", kAny, ""},
+      {"transform_keys", 2, 2, kScalar, "!", kAny, ""},
+      {"transform_values", 2, 2, kScalar, "!", kAny, ""},
+      {"map_filter", 2, 2, kScalar, "!", kAny, ""},
       {"explode", 1, 1, kGenerator, "!", kAny, "a map needs two aliases: explode(m) AS (k, v)"},
       {"explode_outer", 1, 1, kGenerator, "!", kAny, ""},
       {"posexplode", 1, 1, kGenerator, "!", kAny, "arrays"},

@@ -18,9 +18,10 @@ struct Script {
   std::vector<std::string> doubtful_names;
 };
 
-// Whole file: statements separated by ';'. file is only for messages. ${key} in the text is replaced
-// by what substitution gives (nothing there: an error at that place).
-Script parse_script(std::string_view text, const std::string& file, const Substitution& substitution = {});
+// Whole file: statements separated by ';'. file is only for messages. ${key} in the text is
+// replaced by what substitution gives (nothing there: an error at that place).
+Script parse_script(std::string_view text, const std::string& file,
+                    const Substitution& substitution = {});
 Result<QueryPtr> parse_query(std::string_view text, const std::string& file);
 Result<ExprPtr> parse_expression(std::string_view text, const std::string& file);
 // "id INT, name STRING NOT NULL, tags ARRAY<STRING>" (DDL of read_files and Python schemas).

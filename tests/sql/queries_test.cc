@@ -160,6 +160,22 @@ TEST_F(Queries, Subqueries) {
             "id,name,one: 1,Ann,1");
 }
 
+TEST_F(Queries, ColumnsInFull) {
+  EXPECT_EQ(
+      rows("SELECT main.d.users.id, d.users.name FROM main.d.users WHERE main.d.users.id = 1"),
+      "id,name: 1,Ann");
+  EXPECT_EQ(
+      rows("SELECT d.users.id FROM d.users JOIN x.orders ON d.users.id = x.orders.id LIMIT 1"),
+      "id: 1");
+}
+
+TEST_F(Queries, NullsInsideAStructSortFirst) {
+  EXPECT_EQ(rows("SELECT name FROM users ORDER BY struct(name, id) LIMIT 2"), "name: NULL | Ann");
+  EXPECT_EQ(
+      rows("SELECT name, row_number() OVER (ORDER BY (name, id) DESC) AS n FROM users ORDER BY n"),
+      "name,n: Bob,1 | Ann,2 | NULL,3");
+}
+
 TEST_F(Queries, Generators) {
   EXPECT_EQ(rows("SELECT id, explode(tags) AS tag FROM lists"), "id,tag: 1,a | 1,b");
   EXPECT_EQ(rows("SELECT id, explode(tags) FROM lists"), "id,col: 1,a | 1,b");
