@@ -826,6 +826,13 @@ Result<Schema> infer_schema(duck::Connection& connection, storage::Store& store,
       continue;
     }
     auto& old = schema.fields[*index];
+    if (options.format == FileFormat::kJson && old.name != field.name) {
+      return invalid_data("DUPLICATE_COLUMN",
+                          "read_files('{}'): fields '{}' and '{}' differ only in case: declare a "
+                          "schema with one of "
+                          "them",
+                          options.path, old.name, field.name);
+    }
     const auto type = evolve(old.type, field.type, options.format);
     if (!type) {
       return invalid_data(

@@ -296,6 +296,33 @@ Result<std::optional<FlowRun::Facts>> FlowRun::find_facts(std::vector<Error>* er
       if (checked.errors.empty()) return fail(sequence.error());
     }
   }
+  if (flow_.kind == FlowKind::kAutoCdc) {
+    const auto& clauses = flow_.declaration->clauses;
+    const std::pair<sql::ExprPtr, SourcePlace> conditions[] = {
+        {clauses.delete_when, clauses.delete_place},
+        {clauses.truncate_when, clauses.truncate_place}};
+    for (const auto& [condition, place] : conditions) {
+      if (!condition) continue;
+      sql::PrintOptions options;
+      options.now_us = 0;
+      const auto text = sql::print_duckdb(*condition, options);
+      if (!text.ok()) return fail(placed(text.error(), place));
+      const auto found =
+          context_.connection->describe(fmt::format("SELECT {} AS c FROM {}", *text, relation));
+      if (!found.ok()) {
+        const auto checked = cdc::make_plan(*flow_.declaration,
+                                            {facts.schema, facts.sequence_type, facts.hidden}, {});
+        if (checked.errors.empty()) return fail(placed(found.error(), place));
+      } else if ((*found)[0].type.id != TypeId::kBoolean && (*found)[0].type.id != TypeId::kVoid) {
+        return fail(
+            placed(invalid_argument("NOT_A_CONDITION",
+                                    "APPLY AS … WHEN needs a condition, this is {}: compare "
+                                    "it with a value, as in operation = 'DELETE'",
+                                    to_sql((*found)[0].type)),
+                   place));
+      }
+    }
+  }
   return std::optional<Facts>(std::move(facts));
 }
 
@@ -658,7 +685,7 @@ Result<cdc::Plan> FlowRun::make_plan(const cdc::TargetFacts& target) const {
 // The table, made from what is known of the flow if it is not there yet.
 Result<std::shared_ptr<const delta::Snapshot>> FlowRun::ensure_target() {
   SL_ASSIGN(auto snapshot, target_->snapshot(*checkpoint_));
-  if (snapshot) return snapshot;
+  if (snapshot) return target_->update_properties(std::move(snapshot), &warnings_);
   const auto& dataset = target_->dataset();
   std::map<std::string, std::string> properties;
   Schema schema;

@@ -198,6 +198,19 @@ TEST(PipelineFiles, InferredSchemaGrows) {
   EXPECT_EQ(report.errors.at(0).code, "SCHEMA_CONFLICT");
 }
 
+TEST(PipelineFiles, FieldsThatDifferOnlyInCaseAreNamed) {
+  TestPipeline p;
+  p.write("t.sql",
+          "CREATE STREAMING TABLE t; CREATE FLOW f AS AUTO CDC INTO t FROM STREAM "
+          "read_files('data', format => 'json') "
+          "KEYS (id) SEQUENCE BY seq;");
+  p.write("data/1.json", "{\"id\":1,\"seq\":1,\"ID\":2}\n");
+  const auto report = p.run();
+  ASSERT_EQ(report.status, UpdateStatus::kFailed);
+  EXPECT_EQ(report.errors.at(0).code, "DUPLICATE_COLUMN");
+  EXPECT_THAT(report.errors.at(0).message, HasSubstr("'id' and 'ID'"));
+}
+
 TEST(PipelineFiles, MetadataOrdersArrival) {
   TestPipeline p;
   p.write("t.sql",
@@ -389,10 +402,16 @@ TEST(PipelineGraph, DeclarationMistakesAgainstTheSchema) {
 CREATE FLOW fa AS AUTO CDC INTO a FROM STREAM read_files('data', format => 'json', schema => 'id INT, s INT') KEYS (nokey) SEQUENCE BY s;
 CREATE STREAMING TABLE b;
 CREATE FLOW fb AS AUTO CDC INTO b FROM STREAM read_files('data', format => 'json', schema => 'id INT, s INT') KEYS (id) SEQUENCE BY noseq;
+CREATE STREAMING TABLE c;
+CREATE FLOW fc AS AUTO CDC INTO c FROM STREAM read_files('data', format => 'json', schema => 'id INT, s INT') KEYS (id) APPLY AS DELETE WHEN s + 1 SEQUENCE BY s;
+CREATE STREAMING TABLE d;
+CREATE FLOW fd AS AUTO CDC INTO d FROM STREAM read_files('data', format => 'json', schema => 'id INT, s INT') KEYS (id) APPLY AS DELETE WHEN frobnicate(s) SEQUENCE BY s;
 )sql");
   const auto report = p.run();
   ASSERT_EQ(report.status, UpdateStatus::kInvalid) << errors_of(report);
-  EXPECT_GE(report.errors.size(), 2u) << errors_of(report);
+  EXPECT_EQ(report.errors.size(), 4u) << errors_of(report);
+  EXPECT_THAT(errors_of(report), HasSubstr("NOT_A_CONDITION"));
+  EXPECT_THAT(errors_of(report), HasSubstr("frobnicate"));
   EXPECT_EQ(p.rows("a"), std::vector<std::string>{"no table"});
 }
 

@@ -203,6 +203,53 @@ Result<std::shared_ptr<const delta::Snapshot>> Target::create(
   return table_.snapshot(version);
 }
 
+Result<std::shared_ptr<const delta::Snapshot>> Target::update_properties(
+    std::shared_ptr<const delta::Snapshot> snapshot, std::vector<Error>* warnings) const {
+  const auto warn = [&](Error warning) {
+    warning.place = dataset_->place;
+    const auto same = [&](const Error& other) { return other.message == warning.message; };
+    if (std::none_of(warnings->begin(), warnings->end(), same))
+      warnings->push_back(std::move(warning));
+  };
+  delta::Metadata metadata = snapshot->metadata;
+  bool changed = false;
+  for (const auto& option : dataset_->options.properties) {
+    if (snapshot->property(option.key) == option.value) continue;
+    if (option.key.rfind("delta.", 0) == 0) {
+      warn(unsupported("TABLE_PROPERTY_FIXED",
+                       "'{}' of '{}' is '{}' and stays so: delta.* properties are set when the "
+                       "table is made; drop "
+                       "the table to change it",
+                       option.key, dataset_->shown,
+                       snapshot->property(option.key).value_or("not set")));
+      continue;
+    }
+    metadata.configuration[option.key] = option.value;
+    changed = true;
+  }
+  if (dataset_->options.comment && metadata.description != dataset_->options.comment) {
+    metadata.description = dataset_->options.comment;
+    changed = true;
+  }
+  std::vector<std::string> partitions;
+  for (const auto& column : dataset_->options.partitioned_by) partitions.push_back(column.text);
+  const bool same_partitions =
+      std::equal(partitions.begin(), partitions.end(), metadata.partition_columns.begin(),
+                 metadata.partition_columns.end(), same_name);
+  if (!same_partitions) {
+    warn(unsupported("PARTITIONING_FIXED",
+                     "'{}' keeps the partition columns it was made with: drop the table to "
+                     "change them",
+                     dataset_->shown));
+  }
+  if (!changed) return snapshot;
+  SL_ASSIGN(auto transaction, delta::Transaction::begin(table_, snapshot));
+  transaction.set_metadata(std::move(metadata));
+  transaction.set_operation("SET TBLPROPERTIES");
+  SL_ASSIGN(const auto version, transaction.commit_or_error());
+  return table_.snapshot(version);
+}
+
 Result<std::shared_ptr<const delta::Snapshot>> Target::state(const delta::Snapshot& target,
                                                              const FlowCheckpoint& progress) const {
   const delta::Table table = state_table();

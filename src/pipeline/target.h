@@ -50,6 +50,12 @@ class Target {
   Result<std::shared_ptr<const delta::Snapshot>> create(
       const Schema& schema, const std::map<std::string, std::string>& properties) const;
 
+  // Brings the table's properties and comment to what the statement says, in a commit of its own
+  // when something differs. What only a new table can take (delta.* properties, clustering,
+  // partitioning) is a warning.
+  Result<std::shared_ptr<const delta::Snapshot>> update_properties(
+      std::shared_ptr<const delta::Snapshot> snapshot, std::vector<Error>* warnings) const;
+
   // The state at its newest version, or null for none. Errors: STATE_MISSING, TARGET_REPLACED.
   Result<std::shared_ptr<const delta::Snapshot>> state(const delta::Snapshot& target,
                                                        const FlowCheckpoint& progress) const;

@@ -40,6 +40,17 @@ class CancelWatcher {
   std::thread thread_;
 };
 
+// The flow's name in front, unless the message says it; a way out when the disk is full.
+Error of_flow(Error error, const std::string& flow) {
+  if (error.kind == ErrorKind::kIo && error.message.find("No space left") != std::string::npos) {
+    error.code = "DISK_FULL";
+    error.message +=
+        ": free space or use another --warehouse, and run again; nothing half-written is visible";
+  }
+  if (error.message.find(flow) != std::string::npos) return error;
+  return error.with_context(fmt::format("flow '{}'", flow));
+}
+
 class Update {
  public:
   Update(const RunOptions& options, const Dependencies& dependencies,
@@ -247,7 +258,9 @@ class Update {
   }
 
   Status prepare_folder() {
-    if (auto made = context_.store->make_directories(folder()); !made.ok()) {
+    auto made = context_.warehouse->prepare();
+    if (made.ok()) made = context_.store->make_directories(folder());
+    if (!made.ok()) {
       if (made.error().kind != ErrorKind::kIo) return made.error();
       return io_error("WAREHOUSE_NOT_WRITABLE", "warehouse '{}' cannot be written: {}",
                       context_.warehouse->root(), made.error().message);
@@ -441,7 +454,7 @@ class Update {
       if (run.has_unfinished()) blocked_[target] = true;
       Error error = stopped ? cancelled("CANCELED", "the update was stopped; run it again to go on")
                             : status.error();
-      if (!stopped) error = error.with_context(fmt::format("flow '{}'", report.name));
+      if (!stopped) error = of_flow(std::move(error), report.name);
       log.add("flow_progress", "ERROR",
               fmt::format("Flow '{}' has {}.", report.name, report.status),
               flow_progress_details(report), &report, &error);
