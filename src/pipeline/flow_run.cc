@@ -635,11 +635,14 @@ Status FlowRun::check_files_unchanged(const BatchPlan& plan) const {
       const auto info = context_.store->stat(file.path);
       if (!info.ok()) {
         if (info.error().kind != ErrorKind::kNotFound) return info.error();
+        const auto half = is_state_committed(plan.batch);
+        const bool needed = !half.ok() || *half;
         return not_found("SOURCE_FILE_VANISHED",
                          "file '{}' was there when batch {} of flow '{}' was planned and is gone: "
-                         "bring it back, "
-                         "or run again to go on without it",
-                         file.path, plan.batch, flow_.name);
+                         "bring it back, or {}",
+                         file.path, plan.batch, flow_.name,
+                         needed ? "run a full refresh with --allow-missing-sources"
+                                : "run again to go on without it");
       }
       if (info->size_bytes != file.size_bytes) {
         return invalid_data(

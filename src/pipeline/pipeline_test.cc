@@ -722,6 +722,102 @@ TEST(PipelineTarget, RowIdsStayWhileTheKeyStays) {
   for (const auto& [key, id] : before) EXPECT_NE(after.at("1"), id);
 }
 
+TEST(PipelineTarget, PropertiesFollowTheStatement) {
+  TestPipeline p;
+  std::string flow = kUsersFlow;
+  const size_t at = flow.find("users;") + 5;
+  p.write("users.sql", flow + ";");
+  p.write("data/1.json", kUsersData);
+  ASSERT_EQ(p.run().status, UpdateStatus::kCompleted);
+  flow.insert(at,
+              " COMMENT 'people' TBLPROPERTIES ('quality' = 'gold', 'delta.enableDeletionVectors' "
+              "= 'false')");
+  p.write("users.sql", flow + ";");
+  const auto report = p.run();
+  ASSERT_EQ(report.status, UpdateStatus::kCompleted) << errors_of(report);
+  EXPECT_EQ(p.snapshot("users")->property("quality"), "gold");
+  EXPECT_EQ(p.snapshot("users")->metadata.description, "people");
+  ASSERT_EQ(report.warnings.size(), 1u);
+  EXPECT_EQ(report.warnings[0].code, "TABLE_PROPERTY_FIXED");
+  const auto version = p.snapshot("users")->version;
+  ASSERT_EQ(p.run().status, UpdateStatus::kCompleted);
+  EXPECT_EQ(p.snapshot("users")->version, version);
+}
+
+// An update that dies between the commit of the state and that of the target.
+class HalfCommitted : public testing::Test {
+ protected:
+  void SetUp() override {
+    p_.write("users.sql", std::string(kUsersFlow) + ";");
+    p_.write("data/1.json", kUsersData);
+    ASSERT_EQ(p_.run().status, UpdateStatus::kCompleted);
+    p_.write("data/2.json",
+             "{\"userId\":1,\"name\":\"a\",\"sequenceNum\":1}\n{\"userId\":124,\"operation\":"
+             "\"DELETE\",\"sequenceNum\":8}\n");
+    const auto before = p_.snapshot("users")->version;
+    const delta::Table state(storage::make_local_store(),
+                             duck::make_parquet_port(shared_database()),
+                             p_.path("warehouse/main/default/users/_strandline_state"));
+    const auto state_before = *state.latest_version();
+    auto faulty = storage::FaultStore::wrap(storage::make_local_store());
+    for (int at = 1; at < 100; ++at) {
+      faulty = storage::FaultStore::wrap(storage::make_local_store());
+      faulty->arm(at, storage::FaultMode::kStop);
+      p_.store = faulty;
+      (void)p_.run();
+      if (*state.latest_version() > state_before) break;
+    }
+    p_.store = nullptr;
+    ASSERT_EQ(*state.latest_version(), state_before + 1);
+    ASSERT_EQ(p_.snapshot("users")->version, before);
+  }
+  TestPipeline p_;
+};
+
+TEST_F(HalfCommitted, RunsAgainFromItsPlan) {
+  p_.write("data/3.json", "{\"userId\":2,\"name\":\"later\",\"sequenceNum\":1}\n");
+  const auto report = p_.run();
+  ASSERT_EQ(report.status, UpdateStatus::kCompleted) << errors_of(report);
+  EXPECT_EQ(metric(report, "num_batches"), 2);
+  EXPECT_THAT(p_.rows("users", "userId"), ElementsAre("1", "125", "126", "2"));
+}
+
+TEST_F(HalfCommitted, ChangedTextIsRefusedUntilARefresh) {
+  std::string flow = kUsersFlow;
+  flow.replace(flow.find("\"DELETE\""), 8, "\"D\"");
+  p_.write("users.sql", flow + ";");
+  auto report = p_.run();
+  ASSERT_EQ(report.status, UpdateStatus::kFailed);
+  EXPECT_EQ(report.errors.at(0).code, "UNFINISHED_BATCH");
+  report = p_.full_refresh();
+  ASSERT_EQ(report.status, UpdateStatus::kCompleted) << errors_of(report);
+  EXPECT_EQ(p_.rows("users").size(), 5u);
+}
+
+TEST_F(HalfCommitted, ARemovedFlowIsNamed) {
+  std::string flow = kUsersFlow;
+  flow.replace(flow.find("apply_cdc"), 9, "other");
+  p_.write("users.sql", flow + ";");
+  const auto report = p_.run();
+  ASSERT_EQ(report.status, UpdateStatus::kFailed);
+  EXPECT_EQ(report.errors.at(0).code, "UNFINISHED_BATCH");
+  EXPECT_THAT(report.errors.at(0).message, HasSubstr("apply_cdc"));
+}
+
+TEST_F(HalfCommitted, AVanishedFileIsNamed) {
+  p_.remove("data/2.json");
+  const auto report = p_.run();
+  ASSERT_EQ(report.status, UpdateStatus::kFailed);
+  EXPECT_EQ(report.errors.at(0).code, "SOURCE_FILE_VANISHED");
+  EXPECT_THAT(report.errors.at(0).message, HasSubstr("data/2.json"));
+  // The batch stays planned: it is half committed.
+  p_.write("data/2.json",
+           "{\"userId\":1,\"name\":\"a\",\"sequenceNum\":1}\n{\"userId\":124,\"operation\":"
+           "\"DELETE\",\"sequenceNum\":8}\n");
+  ASSERT_EQ(p_.run().status, UpdateStatus::kCompleted);
+  EXPECT_THAT(p_.rows("users", "userId"), ElementsAre("1", "125", "126"));
+}
+
 // --- updates
 // --------------------------------------------------------------------------------------
 
