@@ -185,7 +185,9 @@ FROM (
 
   // Rows whose values must be read: equal sequences, and upserts that may leave the row as it is.
   void compare_with_target() {
-    std::vector<size_t> columns = values_;
+    // Joined by key, not by position: keys prune the scan.
+    std::vector<size_t> columns = keys_;
+    columns.insert(columns.end(), values_.begin(), values_.end());
     columns.insert(columns.end(), user_columns_.begin(), user_columns_.end());
     std::string wanted = "target_file IS NOT NULL";
     if (user_columns_.empty()) {
@@ -203,8 +205,9 @@ FROM (
 SELECT d.rid, {user}{greater} AS is_greater, {identical} AS is_same, NOT {equal} AS differs
 FROM (SELECT * FROM {decided} WHERE {wanted}) AS d
 JOIN {events} AS e ON e.rowid = d.rid
-JOIN ({target}) AS t ON t.row_pos = d.target_pos AND t.row_file = d.target_file)",
-                           arg("user", user), arg("greater", values_greater("e", "t")),
+JOIN ({target}) AS t ON {same_key})",
+                           arg("user", user), arg("same_key", keys_equal("t", "d")),
+                           arg("greater", values_greater("e", "t")),
                            arg("identical", values_identical("e", "t")),
                            arg("equal", values_equal("e", "t")), arg("decided", table("decided")),
                            arg("wanted", wanted), arg("events", table("events")),
