@@ -147,7 +147,7 @@ Status EventLog::write() {
             duck::write_files(*context_.connection, table, transaction->snapshot(), query));
   for (const auto& file : files) transaction->add_file(file);
   if (exists) transaction->set_blind_append();
-  transaction->set_operation("WRITE", {{"mode", json_string("Append")}});
+  transaction->set_operation("WRITE", {{"mode", "Append"}});
   SL_ASSIGN(const auto version, transaction->commit_or_error());
   (void)version;
   return {};

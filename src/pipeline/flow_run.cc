@@ -928,9 +928,8 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
   }
   if (target_changes) {
     transaction.set_txn(app, plan.batch);
-    transaction.set_operation(
-        operation_of(flow_),
-        {{"flow", json_string(flow_.name)}, {"batch", json_string(std::to_string(plan.batch))}});
+    transaction.set_operation(operation_of(flow_),
+                              {{"flow", flow_.name}, {"batch", std::to_string(plan.batch)}});
     transaction.set_metric("num_upserted_rows", metrics.num_upserted_rows);
     transaction.set_metric("num_deleted_rows", metrics.num_deleted_rows);
     transaction.set_metric("num_input_rows", metrics.num_input_rows);
@@ -1002,7 +1001,7 @@ Status FlowRun::commit_state(const cdc::Plan& cdc_plan, const cdc::Program& prog
   const bool begins = !newest || !fits;
   if (begins ? (written.empty() && !target_changes) : !transaction->has_changes()) return {};
   transaction->set_txn(app, plan.batch);
-  transaction->set_operation("AUTO CDC STATE", {{"flow", json_string(flow_.name)}});
+  transaction->set_operation("AUTO CDC STATE", {{"flow", flow_.name}});
   stage("commit state");
   SL_TRY(commit(*transaction, table, written));
   committed_ = true;
@@ -1137,9 +1136,8 @@ Status FlowRun::execute_write(const BatchPlan& plan) {
   if (!transaction.has_changes()) return {};
   if (!replace) transaction.set_blind_append();
   transaction.set_txn(app, plan.batch);
-  transaction.set_operation(
-      operation_of(flow_),
-      {{"flow", json_string(flow_.name)}, {"batch", json_string(std::to_string(plan.batch))}});
+  transaction.set_operation(operation_of(flow_),
+                            {{"flow", flow_.name}, {"batch", std::to_string(plan.batch)}});
   int64_t output = 0;
   for (const auto& file : written) output += delta::num_records(file).value_or(0);
   transaction.set_metric("num_output_rows", output);

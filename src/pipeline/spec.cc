@@ -146,7 +146,8 @@ std::string display_of(const std::string& shown_root, const std::string& root,
                        const std::string& path) {
   std::string below = path.substr(0, root.size()) == root ? path.substr(root.size()) : path;
   while (!below.empty() && below[0] == '/') below.erase(0, 1);
-  if (shown_root.empty() || shown_root == ".") return below;
+  if (shown_root.empty() || shown_root == ".") return below.empty() ? "." : below;
+  if (below.empty()) return shown_root;
   return ends_with(shown_root, "/") ? shown_root + below : shown_root + "/" + below;
 }
 

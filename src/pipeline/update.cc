@@ -1,3 +1,5 @@
+#include <strandline/suggest.h>
+
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -176,18 +178,28 @@ class Update {
     for (const auto& text : options_.tables) {
       sql::TableName name;
       std::string part;
-      for (const char c : text + ".") {
-        if (c == '.') {
+      bool quoted = false;
+      for (const char c : text) {
+        if (c == '`') quoted = !quoted;
+        if (c == '.' && !quoted) {
           name.parts.push_back(part);
           part.clear();
         } else if (c != '`') {
           part += c;
         }
       }
+      name.parts.push_back(part);
       const auto index = context_.graph.find(*context_.warehouse, name);
       if (!index || datasets[*index].is_view()) {
-        errors->push_back(not_found("UNKNOWN_TABLE", "'{}' is not a table of pipeline '{}'", text,
-                                    context_.spec.name));
+        std::vector<std::string> known;
+        known.reserve(datasets.size());
+        for (const auto& dataset : datasets) {
+          if (!dataset.is_view()) known.push_back(dataset.name.name);
+        }
+        const auto near = nearest_name(name.parts.back(), known);
+        errors->push_back(not_found("UNKNOWN_TABLE", "'{}' is not a table of pipeline '{}'{}", text,
+                                    context_.spec.name,
+                                    near ? ": did you mean " + *near + "?" : ""));
       } else if (options_.refresh == RefreshKind::kSelected) {
         selected_[*index] = true;
       } else {
