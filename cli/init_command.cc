@@ -2,6 +2,7 @@
 
 #include "commands.h"
 #include "report.h"
+#include "terminal.h"
 
 namespace strandline::cli {
 
@@ -11,7 +12,7 @@ int init_command(const std::string& directory) {
     print_error(done.error());
     return kFailed;
   }
-  fmt::print(
+  print_out(
       "{0}/ is ready: customer changes in data/, two AUTO CDC targets in transformations/.\n"
       "\n"
       "Next:\n"

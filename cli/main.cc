@@ -10,6 +10,7 @@
 
 #include "commands.h"
 #include "report.h"
+#include "terminal.h"
 
 namespace strandline::cli {
 namespace {
@@ -235,11 +236,11 @@ int usage_error(const CLI::App& app, const std::string& message, bool json) {
     UpdateReport report;
     report.status = UpdateStatus::kInvalid;
     report.errors.push_back({ErrorKind::kInvalidArgument, "USAGE", message, {}});
-    fmt::print("{}\n", report_json(report));
+    print_out("{}\n", report_json(report));
   } else {
     print_error({ErrorKind::kInvalidArgument, "USAGE", message, {}});
     const bool is_sub = app.get_parent() != nullptr;
-    fmt::print(stderr, "See strandline{} --help.\n", is_sub ? " " + app.get_name() : "");
+    print_err("See strandline{} --help.\n", is_sub ? " " + app.get_name() : "");
   }
   return kUsage;
 }
@@ -322,7 +323,7 @@ int run_main(int argc, char** argv) {
     arguments.events.format = format;
     return events_command(arguments.events);
   }
-  fmt::print(stderr, "{}", program.app.help());
+  print_err("{}", program.app.help());
   return kUsage;
 }
 
@@ -330,10 +331,11 @@ int run_main(int argc, char** argv) {
 }  // namespace strandline::cli
 
 int main(int argc, char** argv) {
+  strandline::cli::open_standard_streams();
   try {
     return strandline::cli::run_main(argc, argv);
   } catch (const std::exception& bug) {
-    fmt::print(stderr, "error: internal error: {}\n", bug.what());
+    strandline::cli::print_err("error: internal error: {}\n", bug.what());
     return strandline::cli::kFailed;
   }
 }

@@ -72,13 +72,13 @@ void ProgressDisplay::show(const Progress& progress) {
       if (terminal_) {
         redraw(fmt::format("{}: starting", progress.flow));
       } else {
-        fmt::print(stderr, "{}: started\n", progress.flow);
+        print_err("{}: started\n", progress.flow);
       }
       break;
     case Progress::Kind::kFlowDone:
       erase();
-      fmt::print(stderr, "{}: {} ({})\n", progress.flow,
-                 progress.stage.empty() ? "done" : progress.stage, row_text(progress));
+      print_err("{}: {} ({})\n", progress.flow, progress.stage.empty() ? "done" : progress.stage,
+                row_text(progress));
       break;
     case Progress::Kind::kStage:
     case Progress::Kind::kRows: {
@@ -93,23 +93,20 @@ void ProgressDisplay::show(const Progress& progress) {
       break;
     }
   }
-  std::fflush(stderr);
 }
 
 void ProgressDisplay::redraw(const std::string& line) {
   const std::string shown = cut(line, terminal_width() - 1);
   const size_t width = shown.size();
-  fmt::print(stderr, "\r{}{}", shown,
-             std::string(drawn_width_ > width ? drawn_width_ - width : 0, ' '));
+  print_err("\r{}{}", shown, std::string(drawn_width_ > width ? drawn_width_ - width : 0, ' '));
   drawn_width_ = width;
 }
 
 // Blanks instead of an escape sequence, which NO_COLOR users need not expect.
 void ProgressDisplay::erase() {
   if (!terminal_ || drawn_width_ == 0) return;
-  fmt::print(stderr, "\r{}\r", std::string(drawn_width_, ' '));
+  print_err("\r{}\r", std::string(drawn_width_, ' '));
   drawn_width_ = 0;
-  std::fflush(stderr);
 }
 
 }  // namespace strandline::cli

@@ -147,13 +147,12 @@ int exit_code(UpdateStatus status) {
 }
 
 void print_error(const Error& error, const std::string& source_text) {
-  fmt::print(stderr, "{} {}\n", colored("error:", Color::kRed, STDERR_FILENO),
-             render_error(error, source_text));
+  print_err("{} {}\n", colored("error:", Color::kRed, STDERR_FILENO),
+            render_error(error, source_text));
 }
 
 void print_warning(const Error& warning) {
-  fmt::print(stderr, "{} {}\n", colored("warning:", Color::kYellow, STDERR_FILENO),
-             render_error(warning));
+  print_err("{} {}\n", colored("warning:", Color::kYellow, STDERR_FILENO), render_error(warning));
 }
 
 }  // namespace strandline::cli

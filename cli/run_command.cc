@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstdio>
 
 #include "commands.h"
@@ -11,6 +12,8 @@ namespace strandline::cli {
 
 int run_command(const RunOptions& options, bool json) {
   watch_signals();
+  // A reader of the progress that goes away must not end the update.
+  std::signal(SIGPIPE, SIG_IGN);
   UpdateReport report;
   {
     ProgressDisplay display;
@@ -19,11 +22,11 @@ int run_command(const RunOptions& options, bool json) {
   }
   for (const auto& warning : report.warnings) print_warning(warning);
   if (json) {
-    fmt::print("{}\n", report_json(report));
+    if (!print_out("{}\n", report_json(report))) return kFailed;
   } else {
     for (const auto& error : report.errors) print_error(error);
-    if (options.dry_run && !report.graph.empty()) fmt::print("{}\n", report.graph);
-    fmt::print("{}", report_text(report));
+    if (options.dry_run && !report.graph.empty()) print_out("{}\n", report.graph);
+    print_out("{}", report_text(report));
   }
   return exit_code(report.status);
 }

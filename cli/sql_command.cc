@@ -72,25 +72,24 @@ bool only_blanks(const std::string& text) {
 }
 
 int run_interactive(Session& session, OutputFormat format) {
-  fmt::print("Strandline {}. Statements end with ';', Ctrl-D leaves.\n", version());
+  print_out("Strandline {}. Statements end with ';', Ctrl-D leaves.\n", version());
   while (true) {
     std::string text;
     StatementScanner scanner;
     bool ended = false;
     while (!ended) {
-      fmt::print("{}", text.empty() ? "strandline> " : "        ..> ");
-      std::fflush(stdout);
+      print_out("{}", text.empty() ? "strandline> " : "        ..> ");
       std::string line;
       if (!std::getline(std::cin, line)) {
         if (!cancel_flag()) {
-          fmt::print("\n");
+          print_out("\n");
           return kDone;
         }
         // Ctrl-C at the prompt: drop what was typed and ask again.
         reset_cancel_flag();
         std::clearerr(stdin);
         std::cin.clear();
-        fmt::print("\n");
+        print_out("\n");
         text.clear();
         scanner = {};
         continue;
@@ -177,6 +176,9 @@ int sql_command(const SqlArguments& arguments) {
     std::cout.flush();
     if (!done.ok()) {
       print_error(done.error(), text);
+      code = kFailed;
+    } else if (!std::cout) {
+      print_err("error: the output cannot be written\n");
       code = kFailed;
     }
   }

@@ -1,5 +1,6 @@
 #include "terminal.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -53,6 +54,18 @@ std::string colored(const std::string& text, Color color, int file_descriptor) {
       break;
   }
   return std::string("\033[") + code + "m" + text + "\033[0m";
+}
+
+void open_standard_streams() {
+  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    // open() gives the lowest free number, which is this one.
+    if (fcntl(number, F_GETFD) == -1 && open("/dev/null", O_RDWR) != number) std::abort();
+  }
+}
+
+bool write_text(std::FILE* file, const std::string& text) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  return std::fflush(file) == 0 && written;
 }
 
 const std::atomic<bool>& cancel_flag() { return cancel_requested; }

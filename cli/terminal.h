@@ -1,9 +1,12 @@
 // What the program may print where: terminals, colours, signals.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <atomic>
-#include <functional>
+#include <cstdio>
 #include <string>
+#include <utility>
 
 namespace strandline::cli {
 
@@ -15,6 +18,22 @@ bool may_color(int file_descriptor);
 enum class Color { kRed, kYellow, kGreen, kDim };
 // text in colour if the descriptor takes colours, else as it is.
 std::string colored(const std::string& text, Color color, int file_descriptor);
+
+// Opens /dev/null for standard streams that are closed: a data file opened later must not get their
+// number and receive messages.
+void open_standard_streams();
+
+// Formatted text on stdout or stderr, flushed. A reader that went away or a full disk is no reason
+// to stop: print_out says false, print_err says nothing.
+bool write_text(std::FILE* file, const std::string& text);
+template <typename... Args>
+bool print_out(fmt::format_string<Args...> format, Args&&... args) {
+  return write_text(stdout, fmt::format(format, std::forward<Args>(args)...));
+}
+template <typename... Args>
+void print_err(fmt::format_string<Args...> format, Args&&... args) {
+  write_text(stderr, fmt::format(format, std::forward<Args>(args)...));
+}
 
 // Set by the first SIGINT or SIGTERM; the second one ends the process.
 const std::atomic<bool>& cancel_flag();

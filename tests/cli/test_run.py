@@ -89,6 +89,34 @@ def test_full_refresh_gives_the_same_rows(pipeline):
     assert sql(pipeline / "warehouse", "SELECT * FROM customers ORDER BY id") == before
 
 
+def test_a_reader_that_leaves_does_not_end_the_update(pipeline):
+    process = subprocess.Popen(
+        [PROGRAM, "run", pipeline], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment()
+    )
+    process.stderr.close()
+    assert process.wait(timeout=60) == 0
+    assert len(sql(pipeline / "warehouse", "SELECT * FROM customers")) == 3
+
+
+def test_closed_streams_do_no_harm(pipeline):
+    shell = subprocess.run(["sh", "-c", f"'{PROGRAM}' run '{pipeline}' <&- >&- 2>&-"], env=environment())
+    assert shell.returncode == 0
+    assert len(sql(pipeline / "warehouse", "SELECT * FROM customers")) == 3
+
+
+def test_output_that_cannot_be_written_is_a_failure(tmp_path):
+    shell = subprocess.run(
+        ["sh", "-c", f"'{PROGRAM}' sql -c 'SELECT 1' >/dev/full"], cwd=tmp_path, env=environment(),
+        capture_output=True, text=True,
+    )
+    assert shell.returncode == 1 and "cannot be written" in shell.stderr
+
+
+def test_an_empty_directory_is_named(tmp_path):
+    report = run(code=2, cwd=tmp_path)
+    assert "'.'" in report["errors"][0]["message"]
+
+
 def test_text_output_has_progress_on_stderr_only(pipeline):
     done = start("run", pipeline)
     assert done.returncode == 0
@@ -145,7 +173,8 @@ def test_usage_errors_are_json_too(arguments, said, tmp_path):
 
 def test_an_unknown_table_to_refresh_is_named(pipeline):
     report = run(pipeline, "--full-refresh", "custmers", code=2)
-    assert "custmers" in report["errors"][0]["message"]
+    assert "'custmers'" in report["errors"][0]["message"]
+    assert "did you mean customers?" in report["errors"][0]["message"]
     assert not (pipeline / "warehouse/main").exists()
 
 
