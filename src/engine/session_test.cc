@@ -293,6 +293,17 @@ TEST(RenderError, ShowsTheLineWithACaret) {
   EXPECT_THAT(text, HasSubstr("^"));
 }
 
+TEST(RenderError, PlacesWithoutAFileOrAColumn) {
+  const Error typed{ErrorKind::kInvalidArgument, "CODE", "off", SourcePlace{"", 1, 3}};
+  EXPECT_EQ(render_error(typed, "a b"), "line 1, column 3: [CODE] off\n 1 | a b\n   |   ^");
+  const Error record{ErrorKind::kInvalidData, "CODE", "off", SourcePlace{"in/1.json", 7, 0}};
+  EXPECT_EQ(render_error(record), "in/1.json:7: [CODE] off");
+  const Error file{ErrorKind::kUnsupported, "CODE", "off", SourcePlace{"a.py", 0, 0}};
+  EXPECT_EQ(render_error(file), "a.py: [CODE] off");
+  const Error nowhere{ErrorKind::kIo, "CODE", "off", {}};
+  EXPECT_EQ(render_error(nowhere), "[CODE] off");
+}
+
 TEST(InitPipeline, WritesAPipelineOnlyIntoAnEmptyPlace) {
   const auto directory = std::filesystem::path(testing::TempDir()) / "init_pipeline_test";
   std::filesystem::remove_all(directory);

@@ -28,11 +28,14 @@ int width_of(char32_t c) {
 std::string render_error(const Error& error, std::string_view source_text) {
   std::string head =
       error.code.empty() ? error.message : fmt::format("[{}] {}", error.code, error.message);
-  if (!error.place || error.place->line <= 0) return head;
+  if (!error.place) return head;
   const SourcePlace& place = *error.place;
-  std::string result =
-      place.file.empty() ? fmt::format("line {}, column {}: {}", place.line, place.column, head)
-                         : fmt::format("{}:{}:{}: {}", place.file, place.line, place.column, head);
+  if (place.line <= 0) return place.file.empty() ? head : fmt::format("{}: {}", place.file, head);
+  std::string result = place.file.empty() ? fmt::format("line {}", place.line)
+                                          : fmt::format("{}:{}", place.file, place.line);
+  // A record of a data file has a line alone, and the message quotes it.
+  if (place.column <= 0) return fmt::format("{}: {}", result, head);
+  result += fmt::format("{}{}: {}", place.file.empty() ? ", column " : ":", place.column, head);
 
   size_t begin = 0;
   for (int line = 1; line < place.line; ++line) {
