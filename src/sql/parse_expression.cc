@@ -509,14 +509,13 @@ ExprPtr Parser::lambda() {
   return make(std::move(result), place);
 }
 
-ExprPtr Parser::argument(Call& call) {
+ExprPtr Parser::argument() {
   if (at_symbol("*")) {
     const SourcePlace place = next().place;
     Star star;
     return make(std::move(star), place);
   }
   if (at_lambda()) return lambda();
-  (void)call;
   return expression();
 }
 
@@ -611,7 +610,7 @@ ExprPtr Parser::function_call() {
       next();
       call.named_args.emplace_back(std::move(key), expression());
     } else {
-      add(argument(call));
+      add(argument());
       if (call.name.text == "struct" && accept_word("AS"))
         call.arg_names.back() = name("a field's name").text;
       if ((call.name.text == "substring" || call.name.text == "substr") && call.args.size() == 1 &&

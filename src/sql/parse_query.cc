@@ -680,9 +680,7 @@ RelationPtr Parser::relation_primary() {
   use.name = table_name();
   table_suffixes(use);
   relation.node = std::move(use);
-  RelationPtr result = aliased(std::move(relation));
-  // name AS alias VERSION AS OF is not Spark's order; name alias WITH (options) neither.
-  return result;
+  return aliased(std::move(relation));
 }
 
 // --- pipes -------------------------------------------------------------------------------------

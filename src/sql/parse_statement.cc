@@ -241,7 +241,7 @@ void Parser::create_streaming_table(bool or_refresh, bool is_private, Statement&
   table.is_private = is_private;
   table.if_not_exists = accept_words({"IF", "NOT", "EXISTS"});
   table.name = declared_table(true);
-  if (at_symbol("(")) table_elements(table.options, false);
+  if (at_symbol("(")) table_elements(table.options);
   table_clauses(table.options, true);
   if (accept_word("AS")) {
     table.query = query();
@@ -272,7 +272,7 @@ void Parser::create_materialized_view(bool or_refresh, bool is_private, Statemen
   view.is_private = is_private;
   view.if_not_exists = accept_words({"IF", "NOT", "EXISTS"});
   view.name = declared_table(true);
-  if (at_symbol("(")) table_elements(view.options, false);
+  if (at_symbol("(")) table_elements(view.options);
   table_clauses(view.options, true);
   if (!accept_word("AS")) {
     return fail_expected("AS and a query (AUTO CDC flows feed streaming tables)",
@@ -362,7 +362,7 @@ void Parser::create_table(bool or_replace, Statement& statement) {
   table.or_replace = or_replace;
   table.if_not_exists = accept_words({"IF", "NOT", "EXISTS"});
   table.name = declared_table(false);
-  if (at_symbol("(") && !at_query()) table_elements(table.options, false);
+  if (at_symbol("(") && !at_query()) table_elements(table.options);
   table_clauses(table.options, false);
   if (at_word("SHALLOW") || at_word("DEEP") || at_word("CLONE") || at_word("LIKE")) {
     return not_yet(statement,
@@ -410,8 +410,7 @@ std::vector<Name> Parser::name_list(std::string_view what) {
   return names;
 }
 
-void Parser::table_elements(TableOptions& options, bool expectations_only) {
-  (void)expectations_only;
+void Parser::table_elements(TableOptions& options) {
   expect_symbol("(");
   while (!failed_ && !at_symbol(")")) {
     if (at_word("CONSTRAINT")) {

@@ -37,9 +37,6 @@ const std::map<std::string, TypeId, std::less<>>& primitive_types() {
 
 }  // namespace
 
-// '>' of a nested type
-void Parser::close_angle() { expect_symbol(">"); }
-
 DataType Parser::type() {
   const Nesting nesting(*this);
   const DataType nothing = DataType::primitive(TypeId::kVoid);
@@ -86,7 +83,7 @@ DataType Parser::type() {
     next();
     expect_symbol("<");
     DataType element = type();
-    close_angle();
+    expect_symbol(">");
     return failed_ ? nothing : DataType::array(std::move(element));
   }
   if (word == "MAP") {
@@ -95,7 +92,7 @@ DataType Parser::type() {
     DataType key = type();
     expect_symbol(",");
     DataType value = type();
-    close_angle();
+    expect_symbol(">");
     return failed_ ? nothing : DataType::map(std::move(key), std::move(value));
   }
   if (word == "STRUCT") {
@@ -103,7 +100,7 @@ DataType Parser::type() {
     if (accept_symbol("<>")) return DataType::structure({});
     expect_symbol("<");
     std::vector<Field> fields = schema_fields(">");
-    close_angle();
+    expect_symbol(">");
     return failed_ ? nothing : DataType::structure(std::move(fields));
   }
   if (word == "INTERVAL") {

@@ -97,7 +97,6 @@ class Parser {
   // --- types (parse_type.cc) ---
   DataType type();
   std::vector<Field> schema_fields(std::string_view stop_symbol);
-  void close_angle();
 
   // --- expressions (parse_expression.cc) ---
   ExprPtr expression();
@@ -118,7 +117,7 @@ class Parser {
   ExprPtr function_call();
   ExprPtr call_suffix(Call call, const SourcePlace& place);
   ExprPtr lambda();
-  ExprPtr argument(Call& call);
+  ExprPtr argument();
   // ( query ): the height of its tallest expression goes to *height.
   QueryPtr subquery(int* height);
   std::string json_path();
@@ -179,7 +178,7 @@ class Parser {
   AutoCdcClauses auto_cdc_clauses();
   void auto_cdc_source(AutoCdcClauses& clauses);
   ColumnList column_list();
-  void table_elements(TableOptions& options, bool expectations_only);
+  void table_elements(TableOptions& options);
   ColumnDefinition column_definition();
   void constraint(TableOptions& options);
   void table_clauses(TableOptions& options, bool pipeline);
