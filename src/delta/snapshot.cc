@@ -6,6 +6,7 @@
 #include <charconv>
 #include <unordered_set>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "delta/action_json.h"
@@ -472,8 +473,8 @@ Result<Version> Table::version_at(int64_t timestamp_ms) const {
     SL_ASSIGN(const int64_t earliest, time_of(versions[begin]));
     return not_found(
         "DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION",
-        "table {} has no version at {} ms since the epoch; its earliest kept version {} is of {}",
-        path_, timestamp_ms, versions[begin], earliest);
+        "table {} has no version as old as {}; its earliest kept version {} is of {}", path_,
+        format_utc_ms(timestamp_ms), versions[begin], format_utc_ms(earliest));
   }
   return versions[low - 1];
 }

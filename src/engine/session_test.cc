@@ -84,6 +84,8 @@ TEST_F(SessionTest, AStatementIsOneVersion) {
   EXPECT_EQ(csv("SELECT sum(a) AS s FROM t VERSION AS OF 1"), "s\n3\n");
   EXPECT_EQ(csv("SELECT sum(a) AS s FROM t TIMESTAMP AS OF '2999-01-01'"), "s\n6\n");
   EXPECT_THAT(run("SELECT * FROM t VERSION AS OF 9"), HasSubstr("9"));
+  EXPECT_THAT(run("SELECT * FROM t TIMESTAMP AS OF '2020-01-01'"),
+              HasSubstr("as old as 2020-01-01T00:00:00"));
   EXPECT_THAT(run("SELECT * FROM t TIMESTAMP AS OF 'soon'"),
               HasSubstr("INVALID_TIME_TRAVEL_TIMESTAMP_EXPR"));
 }
