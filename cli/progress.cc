@@ -12,7 +12,7 @@
 namespace strandline::cli {
 namespace {
 
-constexpr auto kRedrawEvery = std::chrono::milliseconds(100);
+constexpr auto kRedrawEvery = std::chrono::milliseconds(200);
 
 size_t terminal_width() {
   struct winsize size = {};
@@ -36,10 +36,10 @@ std::string rate_text(int64_t rows, double seconds) {
                      with_separators(std::llround(static_cast<double>(rows) / seconds)));
 }
 
-std::string row_text(const Progress& progress) {
-  return fmt::format("{} rows{}, {}", with_separators(progress.rows),
-                     rate_text(progress.rows, progress.elapsed_seconds),
-                     duration_text(progress.elapsed_seconds));
+std::string row_text(int64_t rows, double seconds) {
+  if (rows == 0) return duration_text(seconds);
+  return fmt::format("{} rows{}, {}", with_separators(rows), rate_text(rows, seconds),
+                     duration_text(seconds));
 }
 
 }  // namespace
@@ -58,53 +58,69 @@ std::string duration_text(double seconds) {
   return fmt::format("{}m{:02}s", whole / 60, whole % 60);
 }
 
-ProgressDisplay::ProgressDisplay() : terminal_(is_terminal(STDERR_FILENO)) {}
+ProgressDisplay::ProgressDisplay() : terminal_(is_terminal(STDERR_FILENO)) {
+  if (terminal_) ticker_ = std::thread([this] { tick(); });
+}
 
-ProgressDisplay::~ProgressDisplay() { erase(); }
+ProgressDisplay::~ProgressDisplay() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+    erase();
+  }
+  stopped_.notify_all();
+  if (ticker_.joinable()) ticker_.join();
+}
 
 void ProgressDisplay::show(const Progress& progress) {
+  const std::lock_guard lock(mutex_);
   switch (progress.kind) {
     case Progress::Kind::kUpdateStarted:
     case Progress::Kind::kUpdateDone:
+      running_.reset();
       erase();
       break;
     case Progress::Kind::kFlowStarted:
-      if (terminal_) {
-        redraw(fmt::format("{}: starting", progress.flow));
-      } else {
-        print_err("{}: started\n", progress.flow);
-      }
-      break;
-    case Progress::Kind::kFlowDone:
-      erase();
-      print_err("{}: {} ({})\n", progress.flow, progress.stage.empty() ? "done" : progress.stage,
-                row_text(progress));
+      if (!terminal_) print_err("{}: started\n", progress.flow);
+      running_ = progress;
+      flow_started_ = Clock::now();
+      redraw();
       break;
     case Progress::Kind::kStage:
-    case Progress::Kind::kRows: {
-      if (!terminal_) break;
-      const auto now = std::chrono::steady_clock::now();
-      if (now - last_drawn_ < kRedrawEvery) break;
-      last_drawn_ = now;
-      const std::string percent =
-          progress.fraction >= 0 ? fmt::format(" {:.0f}%", progress.fraction * 100) : "";
-      redraw(
-          fmt::format("{}: {}{}  {}", progress.flow, progress.stage, percent, row_text(progress)));
+    case Progress::Kind::kRows:
+      running_ = progress;
+      redraw();
       break;
-    }
+    case Progress::Kind::kFlowDone:
+      running_.reset();
+      erase();
+      print_err("{}: {} ({})\n", progress.flow, progress.stage.empty() ? "done" : progress.stage,
+                row_text(progress.rows, progress.elapsed_seconds));
+      break;
   }
 }
 
-void ProgressDisplay::redraw(const std::string& line) {
-  const std::string shown = cut(line, terminal_width() - 1);
-  const size_t width = shown.size();
-  print_err("\r{}{}", shown, std::string(drawn_width_ > width ? drawn_width_ - width : 0, ' '));
+void ProgressDisplay::tick() {
+  std::unique_lock lock(mutex_);
+  while (!stopped_.wait_for(lock, kRedrawEvery, [this] { return stop_; })) redraw();
+}
+
+void ProgressDisplay::redraw() {
+  if (!terminal_ || !running_) return;
+  const std::chrono::duration<double> elapsed = Clock::now() - flow_started_;
+  std::string line =
+      fmt::format("{}: {}", running_->flow, running_->stage.empty() ? "starting" : running_->stage);
+  if (running_->fraction >= 0) line += fmt::format(" {:.0f}%", running_->fraction * 100);
+  line += "  " + row_text(running_->rows, elapsed.count());
+  line = cut(line, terminal_width() - 1);
+  const size_t width = line.size();
+  print_err("\r{}{}", line, std::string(drawn_width_ > width ? drawn_width_ - width : 0, ' '));
   drawn_width_ = width;
 }
 
 // Blanks instead of an escape sequence, which NO_COLOR users need not expect.
 void ProgressDisplay::erase() {
-  if (!terminal_ || drawn_width_ == 0) return;
+  if (drawn_width_ == 0) return;
   print_err("\r{}\r", std::string(drawn_width_, ' '));
   drawn_width_ = 0;
 }

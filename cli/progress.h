@@ -4,10 +4,15 @@
 #include <strandline/strandline.h>
 
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
 #include <string>
+#include <thread>
 
 namespace strandline::cli {
 
+// show() is called by the thread that runs the update; the line's clock goes on by itself.
 class ProgressDisplay {
  public:
   ProgressDisplay();
@@ -18,12 +23,21 @@ class ProgressDisplay {
   void show(const Progress& progress);
 
  private:
-  void redraw(const std::string& line);
-  void erase();
+  using Clock = std::chrono::steady_clock;
 
-  bool terminal_;
+  // The callers of these hold mutex_.
+  void redraw();
+  void erase();
+  void tick();
+
+  const bool terminal_;
+  std::mutex mutex_;
+  std::condition_variable stopped_;
+  bool stop_ = false;
+  std::optional<Progress> running_;  // the flow on the line
+  Clock::time_point flow_started_;
   size_t drawn_width_ = 0;
-  std::chrono::steady_clock::time_point last_drawn_;
+  std::thread ticker_;
 };
 
 // "1,234,567", "12.3s", "2m05s".
