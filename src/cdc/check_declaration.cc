@@ -1,6 +1,7 @@
 #include <algorithm>
-#include <tuple>
+#include <map>
 #include <unordered_set>
+#include <utility>
 
 #include "base/error.h"
 #include "cdc/plan.h"
@@ -24,13 +25,15 @@ class Checker {
     check_partial_updates();
     check_snapshot();
     if (errors_.empty()) refuse_later_work();
-    std::stable_sort(errors_.begin(), errors_.end(), [](const Error& a, const Error& b) {
-      const auto position = [](const Error& error) {
-        return error.place ? std::tuple(error.place->line, error.place->column) : std::tuple(0, 0);
-      };
-      return position(a) < position(b);
-    });
-    return std::move(errors_);
+    std::multimap<std::pair<int, int>, Error> by_place;  // of one place in order of discovery
+    for (Error& error : errors_) {
+      const SourcePlace place = error.place.value_or(SourcePlace{});
+      by_place.emplace(std::pair(place.line, place.column), std::move(error));
+    }
+    std::vector<Error> sorted;
+    sorted.reserve(by_place.size());
+    for (auto& [place, error] : by_place) sorted.push_back(std::move(error));
+    return sorted;
   }
 
  private:

@@ -189,6 +189,7 @@ class Planner {
 
   std::vector<std::string> source_names() const {
     std::vector<std::string> names;
+    names.reserve(source_.schema.fields.size());
     for (const Field& field : source_.schema.fields) names.push_back(field.name);
     return names;
   }
@@ -208,6 +209,7 @@ class Planner {
     }
     if (missing.empty()) return;
     std::vector<std::string> available;
+    available.reserve(known.size());
     for (const Field& field : known) available.push_back(field.name);
     const bool has_parts = missing.size() == 1 && missing.front().find('.') != std::string::npos;
     add(invalid_argument(has_parts ? "AUTOCDC_MULTIPART_COLUMN_IDENTIFIER"
@@ -604,6 +606,7 @@ class Planner {
     resolve_sequence_column();
 
     std::vector<Field> fields;
+    fields.reserve(plan_.keys.size());
     for (const Field& key : plan_.keys) fields.push_back(Field{key.name, key.type, true, {}});
     fields.push_back(Field{kStateSequence, plan_.sequence_type, true, {}});
     fields.push_back(Field{kStateKind, DataType::primitive(TypeId::kByte), true, {}});

@@ -32,12 +32,14 @@ Declaration declare(const std::string& clauses) {
 
 std::vector<std::string> codes(const std::vector<Error>& errors) {
   std::vector<std::string> list;
+  list.reserve(errors.size());
   for (const Error& error : errors) list.push_back(error.code);
   return list;
 }
 
 std::vector<std::string> names(const Schema& some) {
   std::vector<std::string> list;
+  list.reserve(some.fields.size());
   for (const Field& field : some.fields) list.push_back(field.name);
   return list;
 }

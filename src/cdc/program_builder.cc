@@ -45,6 +45,7 @@ std::string ProgramBuilder::column(size_t index) { return fmt::format("c{}", ind
 std::string ProgramBuilder::keys(const std::string& alias) const {
   const std::string prefix = alias.empty() ? "" : alias + ".";
   std::vector<std::string> parts;
+  parts.reserve(keys_.size());
   for (const size_t i : keys_) parts.push_back(prefix + column(i));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
@@ -52,6 +53,7 @@ std::string ProgramBuilder::keys(const std::string& alias) const {
 std::string ProgramBuilder::keys_equal(const std::string& a, const std::string& b) const {
   std::vector<std::string> parts;
   // Keys are never null, and = makes a hash join; inside nested keys it takes nulls as equal.
+  parts.reserve(keys_.size());
   for (const size_t i : keys_) {
     parts.push_back(fmt::format("{0}.{2} = {1}.{2}", a, b, column(i)));
   }
@@ -60,6 +62,7 @@ std::string ProgramBuilder::keys_equal(const std::string& a, const std::string& 
 
 std::string ProgramBuilder::keys_text(const std::string& alias) const {
   std::vector<std::string> parts;
+  parts.reserve(keys_.size());
   for (const size_t i : keys_) {
     parts.push_back(fmt::format("{} || coalesce(CAST({}.{} AS VARCHAR), 'NULL')",
                                 quote_literal(plan_.columns[i].name + " = "), alias, column(i)));
@@ -99,6 +102,7 @@ std::string ProgramBuilder::values_greater(const std::string& a, const std::stri
 
 std::string ProgramBuilder::values_equal(const std::string& a, const std::string& b) const {
   std::vector<std::string> parts;
+  parts.reserve(values_.size());
   for (const size_t i : values_) {
     parts.push_back(equal(a + "." + column(i), b + "." + column(i), plan_.columns[i].type));
   }
@@ -256,6 +260,7 @@ void ProgramBuilder::check_not_null_columns() {
   for (const PlanColumn& target : plan_.columns) {
     if (target.nullable || target.is_key) continue;
     std::vector<std::string> parts;
+    parts.reserve(plan_.keys.size());
     for (const Field& key : plan_.keys) {
       parts.push_back(fmt::format("{} || CAST({} AS VARCHAR)", quote_literal(key.name + " = "),
                                   quote_name(key.name)));

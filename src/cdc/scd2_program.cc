@@ -49,6 +49,7 @@ class Scd2Program : public ProgramBuilder {
   std::string tracked_hash() const {
     if (tracked_.empty() || options_.hash_bits == 0) return "CAST(0 AS UBIGINT)";
     std::vector<std::string> parts;
+    parts.reserve(tracked_.size());
     for (const size_t i : tracked_) {
       parts.push_back(comparable(column(i), plan_.columns[i].type));
     }
@@ -141,6 +142,7 @@ SELECT *, {hash} AS hash FROM (
       first_run = fmt::format("(SELECT coalesce(max(run), 0) FROM {})", table("line"));
     }
     std::vector<std::string> key_changes;
+    key_changes.reserve(keys_.size());
     for (const size_t i : keys_) {
       key_changes.push_back(fmt::format("{0} IS DISTINCT FROM lag({0}) OVER ()", column(i)));
     }
@@ -261,6 +263,7 @@ SELECT DISTINCT {keys}, x.seq FROM {tied} AS x JOIN {tied} AS y ON y.rival = x.r
   void verify_equal_neighbours() {
     if (tracked_.empty()) return;
     std::vector<std::string> differs;
+    differs.reserve(tracked_.size());
     for (const size_t i : tracked_) {
       differs.push_back(not_equal("x." + column(i), "y." + column(i), plan_.columns[i].type));
     }

@@ -148,6 +148,7 @@ std::string literal(const Value& value, const DataType& type) {
     }
     case TypeId::kArray: {
       std::vector<std::string> parts;
+      parts.reserve(value.parts.size());
       for (const Value& part : value.parts) parts.push_back(literal(part, *type.element));
       return fmt::format("CAST([{}] AS {})", fmt::join(parts, ", "), name);
     }
@@ -337,7 +338,7 @@ namespace {
 class Runner {
  public:
   Runner(duck::Connection& connection, const Scenario& scenario)
-      : connection_(connection), scenario_(scenario), speller_(connection), lake_(connection) {}
+      : scenario_(scenario), speller_(connection), lake_(connection) {}
 
   std::optional<std::string> run() {
     for (Column& column : scenario_.keys) {
@@ -445,6 +446,7 @@ class Runner {
     size_t column_number = 0;
     const auto look_up = [&](const Column& column) {
       std::vector<std::string> values;
+      values.reserve(column.pool.values.size());
       for (const Value& value : column.pool.values)
         values.push_back(literal(value, column.pool.type));
       select += fmt::format("list_extract(CAST([{}] AS {}[]), CAST(i{} AS INTEGER)) AS {}, ",
@@ -542,6 +544,7 @@ class Runner {
 
   std::optional<std::string> run_batch(size_t batch, int flow, const std::vector<RawEvent>& raw) {
     std::vector<Event> events;
+    events.reserve(raw.size());
     for (const RawEvent& event : raw) events.push_back(to_model(event, batch));
     Table before;
     if (auto problem = read_table(before)) return problem;
@@ -687,7 +690,6 @@ class Runner {
     return std::nullopt;
   }
 
-  duck::Connection& connection_;
   Scenario scenario_;
   Speller speller_;
   test::ToyLake lake_;
