@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the tests of a build folder and closes with one line 'N passed, N failed, N skipped'.
-# The Python tests of tests/interop run against build/ only.
+# The Python tests (tests/*/test_*.py) run against build/ only.
 # Usage: scripts/test.sh BUILD_DIR [ctest arguments]
 set -uo pipefail
 
@@ -14,11 +14,11 @@ mkdir -p "$results"
 ctest --test-dir "$build" --output-on-failure -j "$(nproc)" \
   --output-junit test-results/ctest.junit "$@"
 
-if [[ "$build" == build ]] && compgen -G 'tests/interop/test_*.py' >/dev/null; then
+if [[ "$build" == build ]] && compgen -G 'tests/*/test_*.py' >/dev/null; then
   if scripts/venv.sh; then
-    build/venv/bin/python -m pytest -q -rs tests/interop --junitxml="$results/interop.pytest.xml"
+    build/venv/bin/python -m pytest -q -rs tests --junitxml="$results/python.pytest.xml"
   fi
-  [[ -f "$results/interop.pytest.xml" ]] || touch "$results/interop.broken"
+  [[ -f "$results/python.pytest.xml" ]] || touch "$results/python.broken"
 fi
 
 python3 scripts/count_tests.py "$results"

@@ -1,0 +1,174 @@
+"""The shared cases, run through the program: rows in every order and batching, and errors.
+
+expectations.json lists what is not run yet, what is judged otherwise by our rules, and what is
+known to fail, each with its reason. An entry that is no longer needed fails a test.
+"""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import cases as loader
+import declarations
+import pytest
+import runner
+import values
+from harness import SqlError, call, run_pipeline, sql_text
+
+EXPECTATIONS = json.loads((Path(__file__).parent / "expectations.json").read_text("utf-8"))
+NOT_YET, OTHERWISE = EXPECTATIONS["features"], EXPECTATIONS["overridden"]
+NOT_OURS, FAILING = EXPECTATIONS["skipped"], EXPECTATIONS["failing"]
+
+
+def overridden(case):
+    """The case with our rules' answer in place of its own."""
+    ours = OTHERWISE.get(case.name)
+    if ours is None:
+        return case
+    assert ours.get("expected") != case.expected or "error" in ours or "step" in ours or ours.get("reorder") is not None, \
+        f"{case.name}: the override says what the case says"
+    if "expected" in ours:
+        case.expected = ours["expected"]
+    for step in case.steps:
+        if "error" in ours or "expected" in ours:
+            step.error = ""
+    if ours.get("error"):
+        case.steps[ours.get("step", -1)].error = ours["error"]
+        case.reorder = False
+    if "reorder" in ours:
+        case.reorder = ours["reorder"]
+    if "columns" in ours:
+        case.columns = ours["columns"]
+    return case
+
+
+ALL = loader.load()
+RAW_NAMES = {case.name for case in ALL}
+SKIPPED = {case.name: next(iter(sorted(case.needs))) for case in ALL if case.needs and case.name not in NOT_OURS}
+RUN = [overridden(case) for case in ALL
+       if not case.needs and not case.why_not and case.name not in NOT_OURS]
+ROW_CASES = [case for case in RUN if not case.error]
+ERROR_CASES = [case for case in RUN if case.error]
+ROW_TESTS = [(case, variant) for case in ROW_CASES for variant, _ in loader.variants(case)]
+
+
+@pytest.fixture(scope="session")
+def outcomes(tmp_path_factory):
+    return runner.run_all(ROW_CASES, tmp_path_factory.mktemp("cases"))
+
+
+def expected_failure(name, request):
+    if name in FAILING:
+        request.applymarker(pytest.mark.xfail(reason=FAILING[name], strict=True))
+
+
+def types_of(case):
+    types = {**case.steps[-1].flows[-1].schema}
+    for step in case.steps:
+        types = {**{name: kind for flow in step.flows for name, kind in flow.schema.items()}, **types}
+    return {**{name: loader.base_type(kind) for name, kind in types.items()},
+            "__START_AT": case.sequence_type, "__END_AT": case.sequence_type}
+
+
+def target_columns(case):
+    """Selected columns in source order, then the interval; None when schemas change on the way."""
+    flow = case.steps[-1].flows[-1]
+    if case.columns is not None:
+        return case.columns
+    if loader.columns_vary([step.events for step in case.steps]) or "(" in case.target_clauses.split("PARTITIONED")[0]:
+        return None
+    only = next((c for c in flow.clauses if c.startswith("COLUMNS (")), None)
+    without = next((c for c in flow.clauses if c.startswith("COLUMNS * EXCEPT")), "")
+    names = [name for name in flow.schema if loader.quote(name).lower() not in without.lower()
+             and (only is None or loader.quote(name).lower() in only.lower())]
+    return names + (["__START_AT", "__END_AT"] if case.storage == 2 else [])
+
+
+@pytest.mark.parametrize("case,variant", ROW_TESTS, ids=[f"{case.name} / {variant}" for case, variant in ROW_TESTS])
+def test_rows(case, variant, outcomes, request):
+    expected_failure(case.name, request)
+    outcome = outcomes[case.name, variant].outcome
+    assert not outcome.problems, "\n".join(outcome.problems)
+    wrong = values.differences(outcome.rows, case.expected, types_of(case))
+    assert not wrong, f"rows differ:\n{wrong}"
+    for number, rows in outcome.after.items():
+        wrong = values.differences(rows, case.steps[number].after, types_of(case))
+        assert not wrong, f"rows after step {number} differ:\n{wrong}"
+    columns = target_columns(case)
+    if outcome.rows and columns is not None:
+        assert list(outcome.rows[0]) == columns
+
+
+def code_fits(code, expected):
+    """The files name errors in full, by their last part, or not at all."""
+    return expected == "*" or code == expected or code.split(".")[-1] == expected.split(".")[-1]
+
+
+@pytest.mark.parametrize("case", ERROR_CASES, ids=[case.name for case in ERROR_CASES])
+def test_errors(case, tmp_path, request):
+    expected_failure(case.name, request)
+    run, rows = runner.run_alone(case, tmp_path)
+    assert not run.ok, "must fail"
+    assert any(code_fits(code, case.error) for code in run.codes), run.explain()
+    if case.expected is not None:
+        wrong = values.differences(rows or [], case.expected, types_of(case))
+        assert not wrong, f"rows after the failed batch differ:\n{wrong}"
+
+
+@pytest.mark.parametrize("declaration", declarations.ALL, ids=[d.name for d in declarations.ALL])
+def test_declarations(declaration, tmp_path, request):
+    expected_failure(declaration.name, request)
+    run = declaration.run(tmp_path)
+    if declaration.error is None:
+        assert run.ok, run.explain()
+    else:
+        assert not run.ok, "must be refused"
+        assert any(code_fits(code, declaration.error) for code in run.codes), run.explain()
+
+
+@pytest.mark.parametrize("feature", sorted(NOT_YET))
+def test_feature_is_still_missing(feature, tmp_path):
+    """Fails once the feature is built: then its cases must run."""
+    probe = NOT_YET[feature]["probe"]
+    if "pipeline" in probe:
+        (tmp_path / "landing").mkdir()
+        (tmp_path / "pipeline").mkdir()
+        text = probe["pipeline"].replace("${landing}", str(tmp_path / "landing"))
+        (tmp_path / "pipeline" / "probe.sql").write_text(text, encoding="utf-8")
+        run = run_pipeline(tmp_path / "pipeline", tmp_path / "warehouse", "--dry-run")
+        assert run.exit_code == 2, f"{feature} works now: drop it from expectations.json and run its cases"
+    elif "sql" in probe:
+        with pytest.raises(SqlError):
+            sql_text(tmp_path / "warehouse", probe["sql"])
+            pytest.fail(f"{feature} works now: drop it from expectations.json and run its cases", pytrace=False)
+    else:
+        assert call(*probe["command"]).returncode == 2, f"{feature} works now"
+
+
+def test_expectations_are_needed():
+    """Every name in the list is a case's, and no case is listed twice or for nothing."""
+    known = RAW_NAMES | {d.name for d in declarations.ALL}
+    listed = Counter([*NOT_OURS, *OTHERWISE, *FAILING])
+    assert not set(listed) - known, "names of no case"
+    assert not [name for name, times in listed.items() if times > 1], "listed twice"
+    assert {need for case in ALL for need in case.needs} == set(NOT_YET), "features listed and features needed"
+    reasons = {case.name for case in ALL if case.why_not} - set(declarations.COVERED)
+    assert reasons == set(NOT_OURS), "cases that cannot be run must each be listed with the reason"
+
+
+def test_print_what_is_not_run(capsys):
+    with capsys.disabled():
+        print("\nCases not run yet:")
+        for name, feature in sorted(SKIPPED.items(), key=lambda item: (item[1], item[0])):
+            print(f"  {name}: needs {feature}")
+        print("Cases that are not for us:")
+        for name, why in sorted(NOT_OURS.items()):
+            print(f"  {name}: {why}")
+        print("Cases judged by our own rules:")
+        for name, ours in sorted(OTHERWISE.items()):
+            print(f"  {name}: {ours['why']}")
+        for name, why in sorted(FAILING.items()):
+            print(f"  FAILS {name}: {why}")
+        print(f"{len(ALL)} cases: {len(RUN)} run in {len(ROW_TESTS)} ways, {len(declarations.COVERED)} as "
+              f"declarations, {len(SKIPPED)} not yet, {len(NOT_OURS)} not for us, {len(OTHERWISE)} judged otherwise.")
+    assert len(RUN) + len(SKIPPED) + len(declarations.COVERED) + len(NOT_OURS) == len(ALL)
