@@ -413,7 +413,7 @@ def spark_case(raw):
         case.expected = [plain(row) for row in max(raw["expected_any_of"], key=lambda rows: json.dumps(rows))]
     if "expected_columns" in raw:
         case.columns = [name for name in raw["expected_columns"] if not name.startswith("__spark")]
-    case.reorder = not (error or before or "initial_target" in raw or raw.get("between_batches")
+    case.reorder = not (error or before or not raw["batches"][0] or "initial_target" in raw or raw.get("between_batches")
                         or raw.get("expected_after") or columns_vary(batches))
     return case
 

@@ -75,7 +75,7 @@ def test_after_many_batches(history, name):
 @pytest.mark.parametrize("name", VARIANTS)
 def test_earlier_versions(history, name):
     warehouse, _ = history
-    versions = [row["version"] for row in query(warehouse, f"DESCRIBE HISTORY {name}")]
+    versions = [int(path.stem) for path in (table_path(warehouse, name) / "_delta_log").glob("*.json")]
     assert len(versions) > 10
     for version in (min(versions), 1, 5, 10, 11, max(versions)):
         assert_same(warehouse, name, version)

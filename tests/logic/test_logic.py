@@ -118,7 +118,9 @@ class Story:
         path.write_text(text, encoding="utf-8")
 
     def shell(self, directive):
-        subprocess.run(self.expand(directive.rest), shell=True, cwd=self.folder, check=True)
+        self.flush()
+        done = subprocess.run(self.expand(directive.rest), shell=True, cwd=self.folder, capture_output=True, encoding="utf-8")
+        assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}{done.stderr}"
 
     def run(self, directive):
         words = directive.rest.split()
