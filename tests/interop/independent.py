@@ -40,8 +40,11 @@ def rows(path, version=None):
     for batch in result.to_batches():
         names = batch.schema.names
         columns = [batch.column(place) for place in range(batch.num_columns)]
-        found += [{name: plain(column[row].as_py()) for name, column in zip(names, columns)}
-                  for row in range(batch.num_rows)]
+        maps = {name for name in names if "<Map(" in str(batch.schema.field(name).type)}
+        for row in range(batch.num_rows):
+            values = {name: plain(column[row].as_py()) for name, column in zip(names, columns)}
+            # An empty map comes as an empty list of pairs.
+            found.append({name: {} if name in maps and value == [] else value for name, value in values.items()})
     return found
 
 

@@ -119,16 +119,16 @@ def test_row_tracking_ids_are_unique(history):
         assert end <= mark, f"{name}: ids above the high-water mark"
 
 
-ODD = "`user id` INT, `a.b` STRING, `größe` DOUBLE, `日本` STRING, file_row_number INT, `select` STRING, op STRING, s BIGINT"
+ODD = "`user-id` INT, `a.b` STRING, `größe` DOUBLE, `日本` STRING, file_row_number INT, `select` STRING, op STRING, s BIGINT"
 
 
 def test_odd_names(tmp_path):
     (tmp_path / "p").mkdir()
     (tmp_path / "p" / "p.sql").write_text(
-        flow("`odd name ☃`", tmp_path / "in", 2, ODD, "`user id`, `a.b`", properties=" PARTITIONED BY (`日本`)"), encoding="utf-8")
+        flow("`odd name ☃`", tmp_path / "in", 2, ODD, "`user-id`, `a.b`", properties=" PARTITIONED BY (`日本`)"), encoding="utf-8")
     for number in range(3):
         write_json_lines(tmp_path / "in" / f"{number}.json", [
-            {"user id": key, "a.b": "x y", "größe": number + key / 2, "日本": "本/=%☃ "[number:], "file_row_number": 5,
+            {"user-id": key, "a.b": "x y", "größe": number + key / 2, "日本": "本/=%☃ "[number:], "file_row_number": 5,
              "select": "s", "s": number + 1, "op": "U"} for key in range(5)])
         run = run_pipeline(tmp_path / "p", tmp_path / "w")
         assert run.ok, run.explain()
