@@ -291,6 +291,18 @@ std::string json_format(const FileOptions& options) {
   return options.multi_line ? "auto" : "newline_delimited";
 }
 
+// The most bytes that one JSON value of the files may take; the engine holds a buffer of twice that.
+int64_t largest_object_bytes(const std::vector<ConsumedFile>& files) {
+  constexpr int64_t kLeast = int64_t{1} << 16;
+  constexpr int64_t kMost = int64_t{1} << 27;
+  int64_t largest = kLeast;
+  for (const auto& file : files) {
+    const bool compressed = file.path.ends_with(".gz") || file.path.ends_with(".zst");
+    largest = std::max(largest, compressed ? kMost : file.size_bytes + 1);
+  }
+  return std::min(largest, kMost);
+}
+
 std::string json_raw(const FileOptions& options, const Schema& schema,
                      const std::vector<ConsumedFile>& files, bool with_path, bool with_index) {
   std::string select;
@@ -304,9 +316,8 @@ std::string json_raw(const FileOptions& options, const Schema& schema,
   if (with_path) select += ", __strandline_path";
   if (with_index) select += ", row_number() OVER () AS __strandline_n";
   return fmt::format(
-      "(SELECT {} FROM read_json({}, format='{}', columns={{{}}}, "
-      "maximum_object_size=134217728{}))",
-      select, path_list(files), json_format(options), columns,
+      "(SELECT {} FROM read_json({}, format='{}', columns={{{}}}, maximum_object_size={}{}))",
+      select, path_list(files), json_format(options), columns, largest_object_bytes(files),
       with_path ? ", filename='__strandline_path'" : "");
 }
 
@@ -518,10 +529,11 @@ std::optional<DataType> evolve(const DataType& known, const DataType& found, Fil
 
 Result<Schema> find_json(duck::Connection& connection, const FileOptions& options,
                          const std::vector<ConsumedFile>& files) {
-  SL_ASSIGN(const auto rows, connection.query(fmt::format(
-                                 "SELECT json_group_structure(json) FROM read_json_objects({}, "
-                                 "format='{}', maximum_object_size=134217728)",
-                                 path_list(files), json_format(options))));
+  SL_ASSIGN(const auto rows,
+            connection.query(fmt::format(
+                "SELECT json_group_structure(json) FROM read_json_objects({}, "
+                "format='{}', maximum_object_size={})",
+                path_list(files), json_format(options), largest_object_bytes(files))));
   Schema schema;
   if (rows.rows.empty() || !rows.rows[0][0]) return schema;
   SL_ASSIGN(const auto structure, Json::parse(*rows.rows[0][0]));

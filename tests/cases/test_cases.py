@@ -4,9 +4,7 @@ expectations.json lists what is not run yet, what is judged otherwise by our rul
 known to fail, each with its reason. An entry that is no longer needed fails a test.
 """
 
-import json
 from collections import Counter
-from pathlib import Path
 
 import cases as loader
 import declarations
@@ -14,42 +12,7 @@ import pytest
 import runner
 import values
 from harness import SqlError, call, run_pipeline, sql_text
-
-EXPECTATIONS = json.loads((Path(__file__).parent / "expectations.json").read_text("utf-8"))
-NOT_YET, OTHERWISE = EXPECTATIONS["features"], EXPECTATIONS["overridden"]
-NOT_OURS, FAILING = EXPECTATIONS["skipped"], EXPECTATIONS["failing"]
-
-
-def overridden(case):
-    """The case with our rules' answer in place of its own."""
-    ours = OTHERWISE.get(case.name)
-    if ours is None:
-        return case
-    assert ours.get("expected") != case.expected or "error" in ours or "step" in ours or ours.get("reorder") is not None, \
-        f"{case.name}: the override says what the case says"
-    if "expected" in ours:
-        case.expected = ours["expected"]
-    for step in case.steps:
-        if "error" in ours or "expected" in ours:
-            step.error = ""
-    if ours.get("error"):
-        case.steps[ours.get("step", -1)].error = ours["error"]
-        case.reorder = False
-    if "reorder" in ours:
-        case.reorder = ours["reorder"]
-    if "columns" in ours:
-        case.columns = ours["columns"]
-    return case
-
-
-ALL = loader.load()
-RAW_NAMES = {case.name for case in ALL}
-SKIPPED = {case.name: next(iter(sorted(case.needs))) for case in ALL if case.needs and case.name not in NOT_OURS}
-RUN = [overridden(case) for case in ALL
-       if not case.needs and not case.why_not and case.name not in NOT_OURS]
-ROW_CASES = [case for case in RUN if not case.error]
-ERROR_CASES = [case for case in RUN if case.error]
-ROW_TESTS = [(case, variant) for case in ROW_CASES for variant, _ in loader.variants(case)]
+from selection import ALL, ERROR_CASES, FAILING, NOT_OURS, NOT_YET, OTHERWISE, RAW_NAMES, ROW_CASES, ROW_TESTS, RUN, SKIPPED
 
 
 @pytest.fixture(scope="session")
@@ -158,19 +121,5 @@ def test_expectations_are_needed():
     assert unrunnable <= set(NOT_OURS), "cases that cannot be run must each be listed with the reason"
 
 
-def test_print_what_is_not_run(capsys):
-    with capsys.disabled():
-        print("\nCases not run yet:")
-        for name, feature in sorted(SKIPPED.items(), key=lambda item: (item[1], item[0])):
-            print(f"  {name}: needs {feature}")
-        print("Cases that are not for us:")
-        for name, why in sorted(NOT_OURS.items()):
-            print(f"  {name}: {why}")
-        print("Cases judged by our own rules:")
-        for name, ours in sorted(OTHERWISE.items()):
-            print(f"  {name}: {ours['why']}")
-        for name, why in sorted(FAILING.items()):
-            print(f"  FAILS {name}: {why}")
-        print(f"{len(ALL)} cases: {len(RUN)} run in {len(ROW_TESTS)} ways, {len(declarations.COVERED)} as "
-              f"declarations, {len(SKIPPED)} not yet, {len(NOT_OURS)} not for us, {len(OTHERWISE)} judged otherwise.")
+def test_every_case_is_accounted_for():
     assert len(RUN) + len(SKIPPED) + len(declarations.COVERED) + len(NOT_OURS) == len(ALL)
