@@ -20,7 +20,7 @@ def pytest_addoption(parser):
 
 def pytest_terminal_summary(terminalreporter, config):
     """The cases that are not run, by name, after every run that had them."""
-    if any("cases" in str(report.nodeid) for reports in terminalreporter.stats.values() for report in reports
+    if any("test_cases.py" in str(report.nodeid) for reports in terminalreporter.stats.values() for report in reports
            if hasattr(report, "nodeid")):
         sys.path.insert(0, str(HERE / "cases"))
         import selection

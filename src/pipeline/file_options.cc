@@ -173,6 +173,7 @@ class Reader {
     Error error = schema.error();
     error.message = fmt::format("option '{}' of read_files: {}", key, error.message);
     fail(place, std::move(error));
+    ddl_failed_ = true;
     return {};
   }
 
@@ -272,7 +273,7 @@ class Reader {
                                         static_cast<long>(*index));
         }
       }
-      if (options_.schema->fields.empty()) {
+      if (options_.schema->fields.empty() && !ddl_failed_) {
         fail(use_.place,
              invalid_argument("READ_FILES_OPTION", "the schema of read_files has no column"));
       }
@@ -316,6 +317,7 @@ class Reader {
 
   const sql::TableUse& use_;
   std::vector<Error>* errors_;
+  bool ddl_failed_ = false;
   FileOptions options_;
   std::vector<std::pair<std::string, SourcePlace>> csv_only_;
 };

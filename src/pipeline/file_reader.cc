@@ -291,7 +291,8 @@ std::string json_format(const FileOptions& options) {
   return options.multi_line ? "auto" : "newline_delimited";
 }
 
-// The most bytes that one JSON value of the files may take; the engine holds a buffer of twice that.
+// The most bytes that one JSON value of the files may take; the engine holds a buffer of twice
+// that.
 int64_t largest_object_bytes(const std::vector<ConsumedFile>& files) {
   constexpr int64_t kLeast = int64_t{1} << 16;
   constexpr int64_t kMost = int64_t{1} << 27;
@@ -530,10 +531,10 @@ std::optional<DataType> evolve(const DataType& known, const DataType& found, Fil
 Result<Schema> find_json(duck::Connection& connection, const FileOptions& options,
                          const std::vector<ConsumedFile>& files) {
   SL_ASSIGN(const auto rows,
-            connection.query(fmt::format(
-                "SELECT json_group_structure(json) FROM read_json_objects({}, "
-                "format='{}', maximum_object_size={})",
-                path_list(files), json_format(options), largest_object_bytes(files))));
+            connection.query(
+                fmt::format("SELECT json_group_structure(json) FROM read_json_objects({}, "
+                            "format='{}', maximum_object_size={})",
+                            path_list(files), json_format(options), largest_object_bytes(files))));
   Schema schema;
   if (rows.rows.empty() || !rows.rows[0][0]) return schema;
   SL_ASSIGN(const auto structure, Json::parse(*rows.rows[0][0]));

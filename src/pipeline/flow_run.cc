@@ -347,6 +347,8 @@ Status FlowRun::check(bool fresh, PlannedSchemas* planned, std::vector<Error>* e
     }
     if (!checked.plan) return {};
     schema = checked.plan->target_schema;
+    declared_ = checked.plan->state_spec;
+    facts_ = facts;
   } else {
     schema = facts->schema;
     if (const auto declared = dataset.declared_schema()) {
@@ -363,8 +365,13 @@ Status FlowRun::check(bool fresh, PlannedSchemas* planned, std::vector<Error>* e
     }
   }
   auto& known = (*planned)[flow_.target];
+  SL_ASSIGN(const bool exists, target_->table().exists());
+  if (!exists && known.fields.empty()) {
+    if (auto possible = target_->check_definition(schema); !possible.ok()) {
+      errors->push_back(placed(possible.error(), dataset.place));
+    }
+  }
   if (known.fields.empty() && !fresh) {
-    SL_ASSIGN(const bool exists, target_->table().exists());
     if (exists) {
       SL_ASSIGN(const auto snapshot, target_->table().snapshot());
       known = snapshot->schema;
@@ -374,6 +381,61 @@ Status FlowRun::check(bool fresh, PlannedSchemas* planned, std::vector<Error>* e
     if (!known.find(field.name)) known.fields.push_back(field);
   }
   return {};
+}
+
+bool FlowRun::stands_alone() const {
+  const auto& sources = sources_.sources();
+  return !sources.empty() && std::all_of(sources.begin(), sources.end(), [](const Source& source) {
+    return source.kind == SourceKind::kFiles && source.files.schema;
+  });
+}
+
+Status FlowRun::check_fit() {
+  if (flow_.kind != FlowKind::kAutoCdc || !facts_ || !checkpoint_ || checkpoint_->unfinished())
+    return {};
+  SL_ASSIGN(const auto target, target_->snapshot(*checkpoint_));
+  if (!target) return {};
+  SL_ASSIGN(const auto state, target_->state(*target, *checkpoint_));
+  SL_ASSIGN(const auto facts, target_facts(*target, state.get()));
+  const auto plan = make_plan(facts);
+  return plan.ok() ? Status() : Status(plan.error());
+}
+
+std::optional<Error> FlowRun::disagreement(const FlowRun& earlier) const {
+  if (!declared_ || !earlier.declared_) return std::nullopt;
+  const cdc::StateSpec& ours = *declared_;
+  const cdc::StateSpec& theirs = *earlier.declared_;
+  const auto keys = [](const cdc::StateSpec& spec) {
+    std::string text;
+    for (const auto& key : spec.keys)
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", key.name, to_sql(key.type));
+    return text;
+  };
+  const auto has = [&](const Field& key) {
+    return std::any_of(theirs.keys.begin(), theirs.keys.end(), [&](const Field& other) {
+      return same_name(key.name, other.name) && same_type(key.type, other.type);
+    });
+  };
+  std::string what;
+  if (ours.scd_type != theirs.scd_type) {
+    what = fmt::format("are stored as {} and {}", cdc::to_string(theirs.scd_type),
+                       cdc::to_string(ours.scd_type));
+  } else if (ours.keys.size() != theirs.keys.size() ||
+             !std::all_of(ours.keys.begin(), ours.keys.end(), has)) {
+    what = fmt::format("have the keys ({}) and ({})", keys(theirs), keys(ours));
+  } else if (!same_type(ours.sequence_type, theirs.sequence_type)) {
+    what = fmt::format("have a SEQUENCE BY of type {} and {}", to_sql(theirs.sequence_type),
+                       to_sql(ours.sequence_type));
+  } else {
+    return std::nullopt;
+  }
+  return placed(
+      invalid_argument(
+          "AUTOCDC_FLOWS_DISAGREE",
+          "flows '{}' and '{}' into '{}' {}: flows into one target must agree in keys, sequence "
+          "type and storage type",
+          earlier.flow_.name, flow_.name, target_->dataset().shown, what),
+      flow_.place);
 }
 
 Status FlowRun::check_sources_complete() {
@@ -458,6 +520,8 @@ Status FlowRun::run() {
       (void)snapshot;
       return {};
     }
+    // A declaration that no longer fits is said at once, not when the next file comes.
+    SL_TRY(check_fit());
     while (true) {
       SL_TRY(context_.check_cancelled());
       BatchPlan plan;
@@ -685,6 +749,22 @@ Result<cdc::Plan> FlowRun::make_plan(const cdc::TargetFacts& target) const {
   return std::move(*made.plan);
 }
 
+Result<cdc::TargetFacts> FlowRun::target_facts(const delta::Snapshot& target,
+                                               const delta::Snapshot* state) const {
+  cdc::TargetFacts facts;
+  const bool current = target_->is_current(target);
+  facts.declared = target_->dataset().declared_schema();
+  facts.has_rows = current && !target.files.empty();
+  facts.type_widening = target.property_is_true("delta.enableTypeWidening");
+  if (current) facts.existing = target.schema;
+  if (state != nullptr && target_->is_current_state(*state)) {
+    facts.existing_state = state->schema;
+    SL_ASSIGN(facts.state,
+              cdc::StateSpec::from_json(state->property(kStateSpecProperty).value_or("")));
+  }
+  return facts;
+}
+
 // The table, made from what is known of the flow if it is not there yet.
 Result<std::shared_ptr<const delta::Snapshot>> FlowRun::ensure_target() {
   SL_ASSIGN(auto snapshot, target_->snapshot(*checkpoint_));
@@ -835,17 +915,7 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
   }
   const bool state_current = state && target_->is_current_state(*state);
 
-  // Facts and plan.
-  cdc::TargetFacts facts;
-  facts.declared = target_->dataset().declared_schema();
-  facts.has_rows = current && !target->files.empty();
-  facts.type_widening = target->property_is_true("delta.enableTypeWidening");
-  if (current) facts.existing = target->schema;
-  if (state_current) {
-    facts.existing_state = state->schema;
-    SL_ASSIGN(facts.state,
-              cdc::StateSpec::from_json(state->property(kStateSpecProperty).value_or("")));
-  }
+  SL_ASSIGN(const auto facts, target_facts(*target, state.get()));
   SL_ASSIGN(const auto cdc_plan, make_plan(facts));
   for (const auto& warning : cdc_plan.warnings) {
     const auto same = [&](const Error& other) { return other.message == warning.message; };

@@ -42,6 +42,17 @@ class FlowRun {
   // fresh: the target is about to be refreshed. An error fails the flow when it would run.
   Status check(bool fresh, PlannedSchemas* planned, std::vector<Error>* errors);
 
+  // Whether all sources are files with a declared schema, so that check() needs no other flow.
+  bool stands_alone() const;
+
+  // After check(): whether the flow fits what its target's state remembers (auto-cdc.md section 6,
+  // AUTOCDC_INVALID_STATE and CANNOT_MERGE_INCOMPATIBLE_DATA_TYPE), with new input or without.
+  Status check_fit();
+
+  // After check(): the error when this flow and an earlier one into the same target disagree in
+  // keys, sequence type or storage type (section 2).
+  std::optional<Error> disagreement(const FlowRun& earlier) const;
+
   // Files and versions consumed before that the sources no longer have: what a full refresh cannot
   // read again.
   Status check_sources_complete();
@@ -90,6 +101,9 @@ class FlowRun {
   Error explain(const BatchPlan& plan, Error error) const;
   Result<std::shared_ptr<const delta::Snapshot>> ensure_target();
   Result<cdc::Plan> make_plan(const cdc::TargetFacts& target) const;
+  // Of the target and state as a batch finds them; state may be null.
+  Result<cdc::TargetFacts> target_facts(const delta::Snapshot& target,
+                                        const delta::Snapshot* state) const;
   void stage(const std::string& name) const;
   void add_metric(const char* name, double value);
 
@@ -108,6 +122,7 @@ class FlowRun {
   };
   std::map<size_t, Inferred> inferred_;  // of files among sources_, once an update
   std::optional<Facts> facts_;
+  std::optional<cdc::StateSpec> declared_;  // what check() found the declaration to mean
   std::optional<Target> target_;
   std::optional<FlowCheckpoint> checkpoint_;
   bool committed_ = false;  // something of the running batch is in a table

@@ -180,8 +180,7 @@ bool Target::is_current(const delta::Snapshot& snapshot) const {
   return it != snapshot.txns.end() && it->first.rfind(prefix, 0) == 0;
 }
 
-Result<std::shared_ptr<const delta::Snapshot>> Target::create(
-    const Schema& schema, const std::map<std::string, std::string>& properties) const {
+delta::NewTable Target::definition(const Schema& schema) const {
   delta::NewTable definition;
   definition.schema = schema;
   for (const auto& column : dataset_->options.partitioned_by)
@@ -190,10 +189,21 @@ Result<std::shared_ptr<const delta::Snapshot>> Target::create(
     definition.clustering_columns.push_back(column.text);
   for (const auto& option : dataset_->options.properties)
     definition.properties[option.key] = option.value;
-  for (const auto& [key, value] : properties) definition.properties[key] = value;
-  definition.properties[kPipelineIdProperty] = context_->pipeline_id;
   definition.properties[kPipelineNameProperty] = context_->spec.name;
   definition.description = dataset_->options.comment;
+  return definition;
+}
+
+Status Target::check_definition(const Schema& schema) const {
+  const auto transaction = delta::Transaction::create(table_, definition(schema));
+  return transaction.ok() ? Status() : Status(transaction.error());
+}
+
+Result<std::shared_ptr<const delta::Snapshot>> Target::create(
+    const Schema& schema, const std::map<std::string, std::string>& properties) const {
+  delta::NewTable definition = this->definition(schema);
+  for (const auto& [key, value] : properties) definition.properties[key] = value;
+  definition.properties[kPipelineIdProperty] = context_->pipeline_id;
   SL_TRY(context_->warehouse->create_schema(dataset_->name.catalog, dataset_->name.schema, true));
   SL_ASSIGN(auto transaction, delta::Transaction::create(table_, definition));
   transaction.set_operation(dataset_->kind == DatasetKind::kMaterializedView

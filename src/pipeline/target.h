@@ -45,6 +45,9 @@ class Target {
   // False from a full refresh until its first commit: rows are there to be read, not to build on.
   bool is_current(const delta::Snapshot& snapshot) const;
 
+  // Whether create() with that schema would be refused: names, properties, partition columns.
+  Status check_definition(const Schema& schema) const;
+
   // Creates the table; adopts what another try of ours left.
   // properties: in addition to the statement's own.
   Result<std::shared_ptr<const delta::Snapshot>> create(
@@ -63,6 +66,7 @@ class Target {
   bool is_current_state(const delta::Snapshot& state) const;
 
  private:
+  delta::NewTable definition(const Schema& schema) const;
   Target(const Context& context, size_t dataset, delta::Table table, TargetCheckpoint checkpoint);
   Status check_owner(const delta::Snapshot& snapshot, const FlowCheckpoint& progress) const;
   Status check_hand_edits(const delta::Snapshot& snapshot) const;

@@ -154,12 +154,17 @@ class Update {
       runs_.back()->analyze(&errors);
     }
     find_selection(&errors);
+    SL_ASSIGN(connection_, database->connect());
+    context_.connection = connection_.get();
     if (!errors.empty()) {
+      // Flows that no mistake elsewhere can touch say what is wrong with their columns, too.
+      PlannedSchemas planned;
+      for (auto& run : runs_) {
+        if (run->stands_alone()) (void)run->check(true, &planned, &errors).ok();
+      }
       invalid(std::move(errors));
       return {};
     }
-    SL_ASSIGN(connection_, database->connect());
-    context_.connection = connection_.get();
     context_.cancelled = [this] { return cancel_ != nullptr && *cancel_; };
     context_.on_stage = [this](const std::string& stage) {
       if (running_ != nullptr) tell(Progress::Kind::kStage, running_->flow().name, stage);
@@ -277,6 +282,7 @@ class Update {
       return io_error("WAREHOUSE_NOT_WRITABLE", "warehouse '{}' cannot be written: {}",
                       context_.warehouse->root(), made.error().message);
     }
+    SL_TRY(context_.warehouse->prepare());
     SL_ASSIGN(lock_, FileLock::acquire(folder() + "/lock", context_.spec.name));
     SL_TRY(read_pipeline_id());
     if (!context_.pipeline_id.empty()) return {};
@@ -360,7 +366,15 @@ class Update {
       const size_t target = run->flow().target;
       if (!selected_[target]) continue;
       auto checked = run->check(refreshed_[target], &planned, &errors);
+      if (checked.ok() && options_.dry_run && !refreshed_[target]) checked = run->check_fit();
       if (!checked.ok()) check_failures_[run.get()] = checked.error();
+    }
+    for (auto later = runs_.begin(); later != runs_.end(); ++later) {
+      const auto earlier = std::find_if(runs_.begin(), later, [&](const auto& run) {
+        return run->flow().target == (*later)->flow().target;
+      });
+      if (earlier == later) continue;
+      if (auto error = (*later)->disagreement(**earlier)) errors.push_back(std::move(*error));
     }
     if (!errors.empty()) {
       invalid(std::move(errors));

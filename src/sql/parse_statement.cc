@@ -422,8 +422,12 @@ void Parser::table_elements(TableOptions& options) {
       ColumnDefinition column = column_definition();
       for (const ColumnDefinition& other : options.columns) {
         if (!failed_ && same_name(other.name.text, column.name.text)) {
-          note(invalid_argument("COLUMN_ALREADY_EXISTS", "the column '{}' is declared twice",
-                                column.name.text),
+          note(other.name.text == column.name.text
+                   ? invalid_argument("COLUMN_ALREADY_EXISTS", "the column '{}' is declared twice",
+                                      column.name.text)
+                   : invalid_argument("COLUMN_ALREADY_EXISTS",
+                                      "the columns '{}' and '{}' differ in case alone",
+                                      other.name.text, column.name.text),
                column.name.place);
         }
       }

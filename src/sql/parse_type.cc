@@ -139,8 +139,12 @@ std::vector<Field> Parser::schema_fields(std::string_view stop_symbol) {
     if (failed_) break;
     for (const Field& other : fields) {
       if (same_name(other.name, field.name)) {
-        note(invalid_argument("COLUMN_ALREADY_EXISTS", "the column '{}' is declared twice",
-                              field.name),
+        note(other.name == field.name
+                 ? invalid_argument("COLUMN_ALREADY_EXISTS", "the column '{}' is declared twice",
+                                    field.name)
+                 : invalid_argument("COLUMN_ALREADY_EXISTS",
+                                    "the columns '{}' and '{}' differ in case alone", other.name,
+                                    field.name),
              field_name.place);
       }
     }
