@@ -478,6 +478,7 @@ DataType type_of_structure(const Json& json) {
   }
   if (json.is_object() && !json.names().empty()) {
     std::vector<Field> fields;
+    fields.reserve(json.names().size());
     for (size_t i = 0; i < json.names().size(); ++i) {
       fields.push_back(Field{json.names()[i], type_of_structure(json.items()[i]), true, {}});
     }

@@ -34,9 +34,9 @@ class FileReaderTest : public testing::Test {
     std::ofstream(path, std::ios::binary) << text;
     return {path.string(), static_cast<int64_t>(text.size()), 1700000000000};
   }
-  static Schema schema(std::vector<std::pair<std::string, DataType>> columns) {
+  static Schema schema(const std::vector<std::pair<std::string, DataType>>& columns) {
     Schema out;
-    for (auto& [name, type] : columns) out.fields.push_back(Field{name, type, true, {}});
+    for (const auto& [name, type] : columns) out.fields.push_back(Field{name, type, true, {}});
     return out;
   }
   static DataType type(TypeId id) { return DataType::primitive(id); }

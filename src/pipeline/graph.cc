@@ -118,11 +118,7 @@ class Builder {
     order_flows();
     for (auto& flow : out_.graph.flows) describe(flow);
     out_.graph.doubtful.assign(doubtful_.begin(), doubtful_.end());
-    std::stable_sort(out_.errors.begin(), out_.errors.end(), [](const Error& a, const Error& b) {
-      if (!a.place || !b.place) return a.place.has_value() && !b.place;
-      return std::tie(a.place->file, a.place->line, a.place->column) <
-             std::tie(b.place->file, b.place->line, b.place->column);
-    });
+    sort_errors();
     return std::move(out_);
   }
 
@@ -134,6 +130,22 @@ class Builder {
 
   // --- statements
   // ---------------------------------------------------------------------------------
+
+  // By place; errors without one last, those of one place as they came.
+  void sort_errors() {
+    std::vector<size_t> order(out_.errors.size());
+    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      const auto& x = out_.errors[a].place;
+      const auto& y = out_.errors[b].place;
+      if (!x || !y) return std::pair(!x, a) < std::pair(!y, b);
+      return std::tie(x->file, x->line, x->column, a) < std::tie(y->file, y->line, y->column, b);
+    });
+    std::vector<Error> sorted;
+    sorted.reserve(order.size());
+    for (const size_t i : order) sorted.push_back(std::move(out_.errors[i]));
+    out_.errors = std::move(sorted);
+  }
 
   void parse_files() {
     for (const auto& file : spec_.files) {
@@ -741,7 +753,7 @@ std::string draw_graph(const PipelineSpec& spec, const Graph& graph) {
           name = fmt::format("{}('{}')", use.function, *path);
         }
       }
-      if (use.stream) name = "stream " + name;
+      if (use.stream) name.insert(0, "stream ");
       if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     }
     return names;

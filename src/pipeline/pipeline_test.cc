@@ -429,6 +429,7 @@ CREATE STREAMING TABLE u; CREATE FLOW f3 AS AUTO CDC INTO u FROM t KEYS (id) SEQ
   const auto report = p.run();
   ASSERT_EQ(report.status, UpdateStatus::kInvalid);
   std::vector<std::string> codes;
+  codes.reserve(report.errors.size());
   for (const auto& error : report.errors) codes.push_back(error.code);
   EXPECT_THAT(codes, testing::IsSupersetOf(
                          {"CYCLE", "MIXED_FLOWS", "DUPLICATE_FLOW_NAME", "SOURCE_NOT_STREAMING"}))

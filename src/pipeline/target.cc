@@ -242,6 +242,7 @@ Result<std::shared_ptr<const delta::Snapshot>> Target::update_properties(
     changed = true;
   }
   std::vector<std::string> partitions;
+  partitions.reserve(dataset_->options.partitioned_by.size());
   for (const auto& column : dataset_->options.partitioned_by) partitions.push_back(column.text);
   const bool same_partitions =
       std::equal(partitions.begin(), partitions.end(), metadata.partition_columns.begin(),
