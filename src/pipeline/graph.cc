@@ -1,5 +1,7 @@
 #include "pipeline/graph.h"
 
+#include <strandline/suggest.h>
+
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -24,34 +26,10 @@ std::string key_of(const catalog::QualifiedName& name) {
   return fold_name(name.catalog) + "." + fold_name(name.schema) + "." + fold_name(name.name);
 }
 
-// Edits (insert, delete, replace) between two texts.
-size_t edit_distance(const std::string& a, const std::string& b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
-
 // " (did you mean 'users'?)" or nothing.
 std::string suggestion(const std::string& name, const std::vector<std::string>& known) {
-  std::string best;
-  size_t best_distance = std::max<size_t>(2, name.size() / 3) + 1;
-  for (const auto& candidate : known) {
-    const size_t distance = edit_distance(fold_name(name), fold_name(candidate));
-    if (distance < best_distance) {
-      best = candidate;
-      best_distance = distance;
-    }
-  }
-  return best.empty() ? "" : fmt::format(" (did you mean '{}'?)", best);
+  const auto near = nearest_name(name, known);
+  return near ? fmt::format(" (did you mean '{}'?)", *near) : "";
 }
 
 std::string fingerprint(const std::string& text) {
