@@ -145,8 +145,11 @@ SELECT DISTINCT {keys}, x.seq FROM {tied} AS x JOIN {tied} AS y ON y.rid = x.rid
           "CASE WHEN t.row_file IS NOT NULL THEN 1 WHEN s.row_file IS NOT NULL THEN 0 END AS "
           "known_kind",
           kKnown);
-      state_join = fmt::format("LEFT JOIN (SELECT * FROM ({}) WHERE kind < 2) AS s ON {}",
-                               read_state(false), keys_equal("w", "s"));
+      // The semi-join keeps the engine from hashing the whole state, which has a row for each key.
+      state_join = fmt::format(
+          "LEFT JOIN (SELECT r.* FROM ({}) AS r SEMI JOIN (SELECT {} FROM {} WHERE place = 1) AS k "
+          "ON {} WHERE r.kind < 2) AS s ON {}",
+          read_state(false), keys(), table("ranked"), keys_equal("k", "r"), keys_equal("w", "s"));
     }
     make_table("locate", "decided",
                fmt::format(R"(
