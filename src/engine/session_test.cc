@@ -143,6 +143,18 @@ TEST_F(SessionTest, OverwriteTruncateDeleteUpdate) {
   EXPECT_EQ(csv("SELECT count(*) AS n FROM t VERSION AS OF 0"), "n\n3\n");
 }
 
+TEST_F(SessionTest, RowsChangeInTablesWithoutDeletionVectorsToo) {
+  run("CREATE TABLE t (id INT, p STRING) PARTITIONED BY (p) "
+      "TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')");
+  run("INSERT INTO t VALUES (1, 'a'), (2, 'a'), (3, 'b'), (4, 'b')");
+  EXPECT_EQ(run("DELETE FROM t WHERE id IN (2, 3)"), "");
+  EXPECT_EQ(csv("SELECT * FROM t ORDER BY id"), "id,p\n1,a\n4,b\n");
+  EXPECT_EQ(run("UPDATE t SET p = 'c' WHERE id = (SELECT max(id) FROM t)"), "");
+  EXPECT_EQ(csv("SELECT * FROM t ORDER BY id"), "id,p\n1,a\n4,c\n");
+  EXPECT_EQ(run("DELETE FROM t WHERE id = 77"), "");
+  EXPECT_THAT(run("DESCRIBE HISTORY t"), HasSubstr("\"numDeletedRows\":\"2\""));
+}
+
 TEST_F(SessionTest, CreateOrReplaceKeepsTheHistory) {
   run("CREATE TABLE t AS SELECT 1 AS a");
   EXPECT_THAT(run("CREATE TABLE t (b INT)"), HasSubstr("TABLE_OR_VIEW_ALREADY_EXISTS"));

@@ -216,9 +216,9 @@ string show_properties(const FoundTable& found, const std::optional<string>& key
     const auto known = properties.find(*key);
     listing.add(
         {Listing::text(key), Listing::text(known != properties.end()
-                                                ? known->second
-                                                : fmt::format("Table {} does not have property: {}",
-                                                              found.name, *key))});
+                                               ? known->second
+                                               : fmt::format("Table {} does not have property: {}",
+                                                             found.name, *key))});
   } else {
     for (const auto& [name, value] : properties) {
       listing.add({Listing::text(name), Listing::text(value)});

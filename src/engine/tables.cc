@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "duck/delta_io.h"
+#include "duck/table_change.h"
 #include "engine/assignment.h"
 #include "engine/relations.h"
 #include "pipeline/context.h"
@@ -34,60 +35,52 @@ Status refuse_pipeline_table(const FoundTable& found, const char* verb) {
                          .value_or(*found.snapshot->property(pipeline::kPipelineIdProperty)));
 }
 
-void remove_files(const delta::Table& table, const std::vector<delta::AddFile>& files) {
-  for (const auto& file : files) {
-    const auto path = delta::resolve_data_path(table.path(), file.path);
-    // What stays is an invisible orphan; the first error is the one worth reporting.
-    if (path.ok()) (void)table.store()->remove(*path);
+// Applies a change to the transaction and sets its metrics; gives the files that were written.
+Result<std::vector<delta::AddFile>> apply_change(const Context& context, const delta::Table& table,
+                                                 delta::Transaction& transaction,
+                                                 const std::shared_ptr<const delta::Snapshot>& base,
+                                                 const duck::TableChange& change) {
+  std::vector<delta::AddFile> written;
+  auto applied =
+      duck::apply_change(*context.connection, transaction, table, base, change, &written);
+  if (!applied.ok()) {
+    duck::remove_files(table, written);
+    return std::move(applied).error();
   }
-}
-
-// Commits; files of a commit that surely did not happen are removed.
-Status commit(delta::Transaction& transaction, const delta::Table& table,
-              const std::vector<delta::AddFile>& written) {
-  auto outcome = transaction.commit();
-  if (!outcome.ok()) {
-    remove_files(table, written);
-    return std::move(outcome).error();
-  }
-  if (const auto* lost = std::get_if<delta::Conflicted>(&*outcome)) {
-    remove_files(table, written);
-    return conflict("DELTA_CONCURRENT_WRITE",
-                    "{} was changed at the same time ({}): run the statement again", table.path(),
-                    lost->what);
-  }
-  if (const auto* unknown = std::get_if<delta::Unknown>(&*outcome)) {
-    return io_error(
-        "DELTA_COMMIT_UNKNOWN",
-        "whether {} was changed is not known ({}): look before running the statement again",
-        table.path(), unknown->what);
-  }
-  return {};
-}
-
-int64_t count_rows(const std::vector<delta::AddFile>& files) {
-  int64_t rows = 0;
-  for (const auto& file : files) rows += delta::num_records(file).value_or(0);
-  return rows;
-}
-
-// Writes query's rows and adds them to the transaction.
-Result<std::vector<delta::AddFile>> write_rows(const Context& context, const delta::Table& table,
-                                               delta::Transaction& transaction,
-                                               const std::string& query,
-                                               const duck::WriteOptions& options = {}) {
-  SL_ASSIGN(auto files,
-            duck::write_files(*context.connection, table, transaction.snapshot(), query, options));
   int64_t bytes = 0;
-  for (const auto& file : files) {
-    transaction.add_file(file);
+  int64_t rows = 0;
+  for (const auto& file : written) {
     bytes += file.size_bytes;
+    rows += delta::num_records(file).value_or(0);
   }
-  transaction.set_metric("numFiles", static_cast<int64_t>(files.size()));
-  transaction.set_metric("numOutputRows", count_rows(files));
+  transaction.set_metric("numFiles", static_cast<int64_t>(written.size()));
+  transaction.set_metric("numOutputRows", rows);
   transaction.set_metric("numOutputBytes", bytes);
-  return files;
+  return written;
 }
+
+// A temporary table of the engine for the rows a statement touches; gone at the end of the scope.
+class TouchedRows {
+ public:
+  explicit TouchedRows(duck::Connection& connection) : connection_(connection) {}
+  ~TouchedRows() { (void)connection_.execute("DROP TABLE IF EXISTS " + name()); }
+  TouchedRows(const TouchedRows&) = delete;
+  TouchedRows& operator=(const TouchedRows&) = delete;
+
+  // Keeps the rows of a query that gives their positions among its columns; returns their number.
+  Result<int64_t> keep(const std::string& query) {
+    SL_TRY(
+        connection_.execute(fmt::format("CREATE OR REPLACE TEMP TABLE {} AS {}", name(), query)));
+    return connection_.query_int("SELECT count(*) FROM " + name());
+  }
+  static std::string name() { return duck::quote_name("__strandline_touched"); }
+  static std::string positions() {
+    return fmt::format("SELECT {}, {} FROM {}", duck::kFileColumn, duck::kRowColumn, name());
+  }
+
+ private:
+  duck::Connection& connection_;
+};
 
 std::string json_array(const std::vector<std::string>& texts) {
   JsonWriter json;
@@ -373,13 +366,14 @@ Status create_table(const Context& context, const sql::CreateTable& statement) {
     operation += " AS SELECT";
     SL_ASSIGN(const auto rows,
               assign_all(query, given, definition.schema, place.name, AssignOptions{}));
-    auto files = write_rows(context, table, *transaction, rows);
+    auto files = apply_change(context, table, *transaction, nullptr,
+                              duck::TableChange{rows, "", false, false});
     if (!files.ok()) return relations.explain(std::move(files).error());
     written = std::move(files).value();
   }
   transaction->set_operation(operation,
                              {{"partitionBy", json_array(definition.partition_columns)}});
-  SL_TRY(commit(*transaction, table, written));
+  SL_TRY(duck::commit_change(*transaction, table, written));
   if (place.external) return warehouse->register_location(*place.external, table.path());
   return {};
 }
@@ -510,17 +504,16 @@ Status insert(const Context& context, const sql::Insert& statement) {
   if (!rows.ok()) return at(std::move(rows).error(), statement.table.place);
 
   SL_ASSIGN(auto transaction, delta::Transaction::begin(found.table, found.snapshot));
-  const auto written = write_rows(context, found.table, transaction, *rows);
+  const auto written = apply_change(context, found.table, transaction, found.snapshot,
+                                    duck::TableChange{*rows, "", overwrite, false});
   if (!written.ok()) return relations.explain(written.error());
   transaction.set_operation("WRITE",
                             {{"mode", overwrite ? "Overwrite" : "Append"}, {"partitionBy", "[]"}});
-  if (overwrite) {
-    for (const auto& file : found.snapshot->files) transaction.remove_file(file);
-  } else {
-    if (!may_read(context, *statement.query, found.table)) transaction.set_blind_append();
+  if (!overwrite) {
     if (written->empty()) return {};
+    if (!may_read(context, *statement.query, found.table)) transaction.set_blind_append();
   }
-  return commit(transaction, found.table, *written);
+  return duck::commit_change(transaction, found.table, *written);
 }
 
 Status delete_rows(const Context& context, const sql::Delete& statement) {
@@ -533,22 +526,19 @@ Status delete_rows(const Context& context, const sql::Delete& statement) {
   SL_ASSIGN(const auto scan, relations.scan(found.table, found.snapshot, options));
   SL_ASSIGN(const auto condition, relations.print(*statement.where));
   const auto alias = statement.alias ? statement.alias->text : statement.table.parts.back();
-  SL_ASSIGN(
-      const auto dead,
-      duck::collect_rows(*context.connection,
-                         fmt::format("SELECT {}, {} FROM {} AS {} WHERE {}", duck::kFileColumn,
+  TouchedRows touched(*context.connection);
+  SL_ASSIGN(const auto rows,
+            touched.keep(fmt::format("SELECT {}, {} FROM {} AS {} WHERE {}", duck::kFileColumn,
                                      duck::kRowColumn, scan, duck::quote_name(alias), condition)));
-  if (dead.empty()) return {};
+  if (rows == 0) return {};
   SL_ASSIGN(auto transaction, delta::Transaction::begin(found.table, found.snapshot));
-  int64_t rows = 0;
-  for (const auto& [file, positions] : dead) {
-    SL_TRY(transaction.delete_rows(found.snapshot->files[file], positions));
-    rows += static_cast<int64_t>(positions.cardinality());
-  }
+  SL_ASSIGN(const auto written,
+            apply_change(context, found.table, transaction, found.snapshot,
+                         duck::TableChange{"", TouchedRows::positions(), false, true}));
   transaction.set_metric("numDeletedRows", rows);
   transaction.set_operation("DELETE",
                             {{"predicate", json_array({sql::print_spark(*statement.where)})}});
-  return commit(transaction, found.table, {});
+  return duck::commit_change(transaction, found.table, written);
 }
 
 Status update_rows(const Context& context, const sql::Update& statement) {
@@ -580,57 +570,43 @@ Status update_rows(const Context& context, const sql::Update& statement) {
     values +=
         fmt::format(", {} AS {}", text, duck::quote_name(fmt::format("__strandline_set_{}", i)));
   }
-  const auto touched = duck::quote_name("__strandline_touched");
   SL_ASSIGN(const auto types,
             context.connection->describe(fmt::format("SELECT 1 AS one{} FROM {} AS {} LIMIT 0",
                                                      values, scan, duck::quote_name(alias))));
-  SL_TRY(context.connection->execute(fmt::format(
-      "CREATE OR REPLACE TEMP TABLE {} AS SELECT {}.*{} FROM {} AS {} WHERE {}", touched,
-      duck::quote_name(alias), values, scan, duck::quote_name(alias), condition)));
-  const auto apply = [&]() -> Status {
-    SL_ASSIGN(const auto dead,
-              duck::collect_rows(*context.connection,
-                                 fmt::format("SELECT {}, {} FROM {}", duck::kFileColumn,
-                                             duck::kRowColumn, touched)));
-    if (dead.empty()) return {};
-    std::string items;
-    for (size_t i = 0; i < schema.fields.size(); ++i) {
-      const auto& field = schema.fields[i];
-      std::string value = duck::quote_name(field.name);
-      if (const auto found_at = assigned.find(i); found_at != assigned.end()) {
-        const auto source = duck::quote_name(fmt::format("__strandline_set_{}", found_at->second));
-        auto text = assign(source, types[found_at->second + 1].type, field, found.name);
-        if (!text.ok()) {
-          return at(std::move(text).error(), statement.assignments[found_at->second].first.place);
-        }
-        value = *text;
+  TouchedRows touched(*context.connection);
+  SL_ASSIGN(const auto rows,
+            touched.keep(fmt::format("SELECT {0}.*{1} FROM {2} AS {0} WHERE {3}",
+                                     duck::quote_name(alias), values, scan, condition)));
+  if (rows == 0) return {};
+  std::string items;
+  for (size_t i = 0; i < schema.fields.size(); ++i) {
+    const auto& field = schema.fields[i];
+    std::string value = duck::quote_name(field.name);
+    if (const auto found_at = assigned.find(i); found_at != assigned.end()) {
+      const auto source = duck::quote_name(fmt::format("__strandline_set_{}", found_at->second));
+      auto text = assign(source, types[found_at->second + 1].type, field, found.name);
+      if (!text.ok()) {
+        return at(std::move(text).error(), statement.assignments[found_at->second].first.place);
       }
-      items +=
-          fmt::format("{}{} AS {}", items.empty() ? "" : ", ", value, duck::quote_name(field.name));
+      value = *text;
     }
-    duck::WriteOptions write;
-    write.with_row_ids = keeps_ids;
-    if (keeps_ids) {
-      // A changed row keeps its id and gets this commit's version.
-      items += fmt::format(", {}, CAST(NULL AS BIGINT) AS {}", duck::kRowIdColumn,
-                           duck::kRowVersionColumn);
-    }
-    SL_ASSIGN(auto transaction, delta::Transaction::begin(found.table, found.snapshot));
-    int64_t rows = 0;
-    for (const auto& [file, positions] : dead) {
-      SL_TRY(transaction.delete_rows(found.snapshot->files[file], positions));
-      rows += static_cast<int64_t>(positions.cardinality());
-    }
-    SL_ASSIGN(const auto written,
-              write_rows(context, found.table, transaction,
-                         fmt::format("SELECT {} FROM {}", items, touched), write));
-    transaction.set_metric("numUpdatedRows", rows);
-    transaction.set_operation("UPDATE");
-    return commit(transaction, found.table, written);
-  };
-  auto done = apply();
-  SL_TRY(context.connection->execute("DROP TABLE IF EXISTS " + touched));
-  return done;
+    items +=
+        fmt::format("{}{} AS {}", items.empty() ? "" : ", ", value, duck::quote_name(field.name));
+  }
+  if (keeps_ids) {
+    // A changed row keeps its id and gets this commit's version.
+    items += fmt::format(", {}, CAST(NULL AS BIGINT) AS {}", duck::kRowIdColumn,
+                         duck::kRowVersionColumn);
+  }
+  SL_ASSIGN(auto transaction, delta::Transaction::begin(found.table, found.snapshot));
+  SL_ASSIGN(
+      const auto written,
+      apply_change(context, found.table, transaction, found.snapshot,
+                   duck::TableChange{fmt::format("SELECT {} FROM {}", items, TouchedRows::name()),
+                                     TouchedRows::positions(), false, keeps_ids}));
+  transaction.set_metric("numUpdatedRows", rows);
+  transaction.set_operation("UPDATE");
+  return duck::commit_change(transaction, found.table, written);
 }
 
 Status truncate(const Context& context, const sql::Truncate& statement) {
@@ -641,7 +617,7 @@ Status truncate(const Context& context, const sql::Truncate& statement) {
   for (const auto& file : found.snapshot->files) transaction.remove_file(file);
   transaction.set_metric("numRemovedFiles", static_cast<int64_t>(found.snapshot->files.size()));
   transaction.set_operation("TRUNCATE");
-  return commit(transaction, found.table, {});
+  return duck::commit_change(transaction, found.table, {});
 }
 
 Status use(Context& context, const sql::Use& statement) {

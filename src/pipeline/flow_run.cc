@@ -9,6 +9,7 @@
 #include "cdc/program.h"
 #include "duck/delta_io.h"
 #include "duck/program_runner.h"
+#include "duck/table_change.h"
 #include "pipeline/file_reader.h"
 #include "pipeline/glob.h"
 #include "sql/duckdb_printer.h"
@@ -69,15 +70,6 @@ int64_t total_bytes(const std::vector<delta::AddFile>& files) {
   int64_t bytes = 0;
   for (const auto& file : files) bytes += file.size_bytes;
   return bytes;
-}
-
-// Deletes data files of a commit that is known not to be there.
-void remove_files(const delta::Table& table, const std::vector<delta::AddFile>& files) {
-  for (const auto& file : files) {
-    if (auto path = delta::resolve_data_path(table.path(), file.path); path.ok()) {
-      (void)table.store()->remove(*path).ok();
-    }
-  }
 }
 
 std::string primary_key(const cdc::Plan& plan) {
@@ -815,79 +807,6 @@ Result<std::string> positioned(duck::Connection& connection, const delta::Table&
                      duck::kRowIdColumn, duck::kRowVersionColumn, sql);
 }
 
-// What a transaction of ours writes into one table: new rows in, dead rows out.
-struct Rewrite {
-  std::string new_rows;   // query
-  std::string dead_rows;  // query of positions; empty for none
-  bool replace = false;   // every old file leaves
-  bool with_row_ids = false;
-};
-
-// Adds files and deletion vectors to the transaction. Files written go to `written`.
-Status apply_rewrite(duck::Connection& connection, delta::Transaction& transaction,
-                     const delta::Table& table, const std::shared_ptr<const delta::Snapshot>& base,
-                     const Rewrite& rewrite, std::vector<delta::AddFile>* written) {
-  const delta::Snapshot& definition = transaction.snapshot();
-  duck::WriteOptions options;
-  options.with_row_ids = rewrite.with_row_ids && definition.row_tracking_enabled();
-  std::string rows = rewrite.new_rows;
-  std::map<size_t, delta::RowSet> dead;
-  if (base && rewrite.replace) {
-    for (const auto& file : base->files) transaction.remove_file(file);
-  } else if (base && !rewrite.dead_rows.empty()) {
-    SL_ASSIGN(dead, duck::collect_rows(connection, rewrite.dead_rows));
-  }
-  std::vector<std::unique_ptr<duck::Scan>> scans;
-  if (!dead.empty() && !definition.deletion_vectors_enabled()) {
-    // Without deletion vectors the touched files are written anew.
-    duck::ScanOptions scan_options;
-    scan_options.with_positions = true;
-    scan_options.with_row_ids = options.with_row_ids;
-    for (const auto& [index, positions] : dead) scan_options.files.push_back(index);
-    SL_ASSIGN(auto scan, duck::scan_table(connection, table, base, scan_options));
-    rows = fmt::format(
-        "SELECT * FROM ({0}) UNION ALL BY NAME SELECT * EXCLUDE ({1}, {2}) FROM {3} AS s WHERE NOT "
-        "EXISTS (SELECT 1 "
-        "FROM ({4}) AS d WHERE d.{1} = s.{1} AND d.{2} = s.{2})",
-        rows, duck::kFileColumn, duck::kRowColumn, scan->sql(), rewrite.dead_rows);
-    scans.push_back(std::move(scan));
-    for (const auto& [index, positions] : dead) transaction.remove_file(base->files[index]);
-    dead.clear();
-  }
-  if (rewrite.with_row_ids && !options.with_row_ids) {
-    rows = fmt::format("SELECT * EXCLUDE ({}, {}) FROM ({})", duck::kRowIdColumn,
-                       duck::kRowVersionColumn, rows);
-  }
-  SL_ASSIGN(*written, duck::write_files(connection, table, definition, rows, options));
-  for (const auto& file : *written) transaction.add_file(file);
-  for (const auto& [index, positions] : dead) {
-    SL_TRY(transaction.delete_rows(base->files[index], positions));
-  }
-  return {};
-}
-
-// Commits and says whether the written files may be deleted again.
-Status commit(delta::Transaction& transaction, const delta::Table& table,
-              const std::vector<delta::AddFile>& written) {
-  auto outcome = transaction.commit();
-  if (!outcome.ok()) {
-    remove_files(table, written);
-    return outcome.error();
-  }
-  if (const auto* conflicted = std::get_if<delta::Conflicted>(&*outcome)) {
-    remove_files(table, written);
-    return conflict("DELTA_CONCURRENT_WRITE", "another writer changed '{}' at the same time: {}",
-                    table.path(), conflicted->what);
-  }
-  if (const auto* unknown = std::get_if<delta::Unknown>(&*outcome)) {
-    return io_error(
-        "COMMIT_UNKNOWN",
-        "it is not known whether the commit to '{}' succeeded ({}): run again to find out",
-        table.path(), unknown->what);
-  }
-  return {};
-}
-
 }  // namespace
 
 Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
@@ -982,17 +901,17 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
               : !same_schema(cdc_plan.target_schema, target->schema)) {
     transaction.set_schema(cdc_plan.target_schema);
   }
-  Rewrite rewrite{program.target_new, program.target_dead, !current, true};
-  if (relations.target.empty()) rewrite.dead_rows.clear();
+  duck::TableChange change{program.target_new, program.target_dead, !current, true};
+  if (relations.target.empty()) change.dead_rows.clear();
   std::vector<delta::AddFile> written;
-  SL_TRY(apply_rewrite(connection, transaction, target_->table(), target, rewrite, &written));
+  SL_TRY(duck::apply_change(connection, transaction, target_->table(), target, change, &written));
   const bool target_changes = transaction.has_changes();
 
   if (!state_done) {
     auto status = commit_state(cdc_plan, program, plan, app, *target, newest_state,
                                relations.state.empty() ? nullptr : state, target_changes);
     if (!status.ok()) {
-      remove_files(target_->table(), written);
+      duck::remove_files(target_->table(), written);
       return status;
     }
   }
@@ -1004,7 +923,7 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
     transaction.set_metric("num_deleted_rows", metrics.num_deleted_rows);
     transaction.set_metric("num_input_rows", metrics.num_input_rows);
     stage("commit");
-    SL_TRY(commit(transaction, target_->table(), written));
+    SL_TRY(duck::commit_change(transaction, target_->table(), written));
     committed_ = true;
   }
   add_metric("num_upserted_rows", static_cast<double>(metrics.num_upserted_rows));
@@ -1064,16 +983,17 @@ Status FlowRun::commit_state(const cdc::Plan& cdc_plan, const cdc::Program& prog
       transaction->set_schema(cdc_plan.state_schema);
     }
   }
-  Rewrite rewrite{program.state_new, base ? program.state_dead : "", newest && !fits, false};
+  const duck::TableChange change{program.state_new, base ? program.state_dead : "", newest && !fits,
+                                 false};
   std::vector<delta::AddFile> written;
-  SL_TRY(apply_rewrite(connection, *transaction, table, newest, rewrite, &written));
+  SL_TRY(duck::apply_change(connection, *transaction, table, newest, change, &written));
   // A new or reset state is needed as soon as anything was applied; else only when it changes.
   const bool begins = !newest || !fits;
   if (begins ? (written.empty() && !target_changes) : !transaction->has_changes()) return {};
   transaction->set_txn(app, plan.batch);
   transaction->set_operation("AUTO CDC STATE", {{"flow", flow_.name}});
   stage("commit state");
-  SL_TRY(commit(*transaction, table, written));
+  SL_TRY(duck::commit_change(*transaction, table, written));
   committed_ = true;
   return {};
 }
@@ -1196,11 +1116,11 @@ Status FlowRun::execute_write(const BatchPlan& plan) {
   SL_ASSIGN(auto transaction, delta::Transaction::begin(target_->table(), target));
   if (!same_schema(schema, target->schema)) transaction.set_schema(schema);
   std::vector<delta::AddFile> written;
-  SL_TRY(apply_rewrite(connection, transaction, target_->table(), target,
-                       Rewrite{rows, "", replace, false}, &written));
+  SL_TRY(duck::apply_change(connection, transaction, target_->table(), target,
+                            duck::TableChange{rows, "", replace, false}, &written));
   auto unchanged = check_files_unchanged(plan);
   if (!unchanged.ok()) {
-    remove_files(target_->table(), written);
+    duck::remove_files(target_->table(), written);
     return unchanged;
   }
   if (!transaction.has_changes()) return {};
@@ -1212,7 +1132,7 @@ Status FlowRun::execute_write(const BatchPlan& plan) {
   for (const auto& file : written) output += delta::num_records(file).value_or(0);
   transaction.set_metric("num_output_rows", output);
   stage("commit");
-  SL_TRY(commit(transaction, target_->table(), written));
+  SL_TRY(duck::commit_change(transaction, target_->table(), written));
   committed_ = true;
   add_metric("num_output_rows", static_cast<double>(output));
   add_metric("num_input_rows", static_cast<double>(output));
