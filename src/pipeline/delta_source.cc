@@ -1,8 +1,11 @@
 #include "pipeline/delta_source.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <functional>
 
+#include "base/clock.h"
 #include "base/error.h"
 
 namespace strandline::pipeline {
@@ -55,6 +58,32 @@ Result<std::vector<delta::AddFile>> commit_files(const delta::Table& table, delt
       "version {} of '{}' deletes rows, and a stream reads only what is added: pass over such "
       "commits with STREAM {} WITH (skipChangeCommits=true)",
       version, shown, shown);
+}
+
+// "yyyy-MM-dd[ HH:mm:ss[.SSS]]" in UTC, 'T' for the blank and a final 'Z' accepted.
+std::optional<int64_t> parse_timestamp_ms(const std::string& text) {
+  int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0, end = 0;
+  int64_t ms = 0;
+  if (std::sscanf(text.c_str(), "%4d-%2d-%2d%n", &year, &month, &day, &end) != 3) return {};
+  size_t at = static_cast<size_t>(end);
+  if (at < text.size() && (text[at] == ' ' || text[at] == 'T' || text[at] == 't')) {
+    if (std::sscanf(text.c_str() + at + 1, "%2d:%2d:%2d%n", &hour, &minute, &second, &end) != 3)
+      return {};
+    at += 1 + static_cast<size_t>(end);
+    if (at < text.size() && text[at] == '.') {
+      int64_t unit = 100;
+      for (++at; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at, unit /= 10) {
+        ms += (text[at] - '0') * unit;
+      }
+    }
+  }
+  if (at < text.size() && (text[at] == 'Z' || text[at] == 'z')) ++at;
+  const std::chrono::year_month_day date{std::chrono::year(year),
+                                         std::chrono::month(static_cast<unsigned>(month)),
+                                         std::chrono::day(static_cast<unsigned>(day))};
+  if (at != text.size() || !date.ok() || hour > 23 || minute > 59 || second > 59) return {};
+  const int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
+  return (((days * 24 + hour) * 60 + minute) * 60 + second) * 1000 + ms;
 }
 
 std::vector<delta::AddFile> initial_files(const delta::Snapshot& snapshot) {
@@ -133,6 +162,13 @@ std::optional<StreamOptions> read_stream_options(const sql::TableUse& use,
       } else {
         options.starting_version = number();
       }
+    } else if (key == "startingtimestamp") {
+      options.starting_timestamp_ms = parse_timestamp_ms(option.value);
+      if (!options.starting_timestamp_ms) {
+        fail(invalid_argument("DELTA_TIMESTAMP_INVALID",
+                              "option '{}' is a time like '2026-01-31 10:00:00' (UTC), not '{}'",
+                              option.key, option.value));
+      }
     } else if (key == "maxfilespertrigger") {
       options.max_files = std::max<int64_t>(1, number());
     } else if (key == "maxbytespertrigger") {
@@ -147,6 +183,13 @@ std::optional<StreamOptions> read_stream_options(const sql::TableUse& use,
     } else {
       fail(unsupported("STREAM_OPTION", "stream option '{}' is not supported", option.key));
     }
+  }
+  if (options.starting_timestamp_ms && (options.starting_version || options.starting_latest)) {
+    Error error =
+        invalid_argument("DELTA_STARTING_VERSION_AND_TIMESTAMP_BOTH_SET",
+                         "startingVersion and startingTimestamp are both set: keep one of them");
+    error.place = use.place;
+    errors->push_back(std::move(error));
   }
   if (errors->size() > before) return {};
   return options;
@@ -177,6 +220,17 @@ Result<DeltaRange> plan_delta(const delta::Table& table, const delta::Snapshot& 
           *options.starting_version, shown, newest.version);
     }
     range.from = DeltaOffset{id, *options.starting_version, 0, false};
+  } else if (options.starting_timestamp_ms) {
+    // The first commit at or after that time.
+    auto before = table.version_at(*options.starting_timestamp_ms - 1);
+    if (!before.ok() && before.error().kind != ErrorKind::kNotFound) return before.error();
+    const delta::Version start = before.ok() ? *before + 1 : 0;
+    if (start > newest.version) {
+      return invalid_argument("DELTA_TIMESTAMP_GREATER_THAN_COMMIT",
+                              "startingTimestamp is after the last commit of '{}', which is of {}",
+                              shown, format_utc_ms(newest.timestamp_ms));
+    }
+    range.from = DeltaOffset{id, start, 0, false};
   } else {
     range.from = DeltaOffset{id, newest.version, 0, true};
   }

@@ -502,6 +502,24 @@ TEST_F(DeltaSource, StartingVersionAndUnknownOptions) {
   EXPECT_THAT(errors_of(report), HasSubstr("foo"));
 }
 
+TEST_F(DeltaSource, StartingTimestamp) {
+  append("1.json", "{\"id\":1,\"v\":\"a\",\"seq\":1}\n");
+  append("2.json", "{\"id\":2,\"v\":\"b\",\"seq\":1}\n");
+  const auto flow = [&](const std::string& start) {
+    p_.write("t.sql",
+             "CREATE STREAMING TABLE t AS SELECT id FROM STREAM src WITH (startingTimestamp='" +
+                 start + "');");
+  };
+  flow("yesterday");
+  EXPECT_EQ(p_.run().errors.at(0).code, "DELTA_TIMESTAMP_INVALID");
+  flow("2999-01-01");
+  EXPECT_EQ(p_.run().errors.at(0).code, "DELTA_TIMESTAMP_GREATER_THAN_COMMIT");
+  flow("2001-01-01 00:00:00.5");
+  const auto report = p_.run();
+  ASSERT_EQ(report.status, UpdateStatus::kCompleted) << errors_of(report);
+  EXPECT_THAT(p_.rows("t"), ElementsAre("1", "2"));
+}
+
 TEST_F(DeltaSource, ChangesAreRefusedUnlessSkipped) {
   TestPipeline cdc("cdc");
   cdc.warehouse = p_.path("warehouse");
