@@ -1,26 +1,24 @@
-"""Starts the built program as a user does."""
+"""The program as a user types it: what harness.py has, and terminals."""
 
 import json
 import os
-import subprocess
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = Path(os.environ.get("STRANDLINE_PROGRAM", ROOT / "build/bin/strandline"))
+from harness import PROGRAM, ROOT, call
+
 TUTORIAL = ROOT / "examples/tutorial"
+
+__all__ = ["PROGRAM", "ROOT", "TUTORIAL", "environment", "run", "sql", "start"]
 
 
 def environment(**changes):
-    env = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "TERM")}
+    """Of a terminal that takes colours."""
+    env = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
     return {**env, "TERM": "xterm-256color", **changes}
 
 
-def start(*arguments, cwd=None, stdin=None, **changes):
+def start(*arguments, **options):
     """A finished process with text output."""
-    return subprocess.run(
-        [PROGRAM, *map(str, arguments)], cwd=cwd, input=stdin, text=True, capture_output=True,
-        env=environment(**changes), timeout=120,
-    )
+    return call(*arguments, **options)
 
 
 def sql(warehouse, text, format="json", cwd=None):
