@@ -873,6 +873,8 @@ TEST(PipelineUpdate, StoppedUpdateGoesOnLater) {
   auto report = p.run();
   EXPECT_EQ(report.status, UpdateStatus::kCanceled) << errors_of(report);
   EXPECT_EQ(report.flows.at(0).status, "CANCELED");
+  EXPECT_TRUE(report.warnings.empty())
+      << "the event log is written all the same: " << report.warnings[0].message;
   p.cancel = nullptr;
   p.listener = {};
   report = p.run();

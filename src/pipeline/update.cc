@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <thread>
 
 #include "base/clock.h"
@@ -216,7 +217,8 @@ class Update {
   // --- the update -------------------------------------------------------------------------------
 
   Status update() {
-    CancelWatcher watcher(*connection_, cancel_);
+    std::optional<CancelWatcher> watcher;
+    watcher.emplace(*connection_, cancel_);
     if (!options_.dry_run) {
       SL_TRY(prepare_folder());
       SL_TRY(publish_views());
@@ -249,6 +251,8 @@ class Update {
             fmt::format("Update {} is {}.", report_.update_id, state),
             fmt::format(R"({{"state":"{}"}})", state), nullptr,
             report_.errors.empty() ? nullptr : &report_.errors.front());
+    // A stopped update is logged too.
+    watcher.reset();
     if (auto written = log.write(); !written.ok()) {
       report_.warnings.push_back(written.error().with_context(
           "the event log was not written, the tables are as reported"));
