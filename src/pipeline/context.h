@@ -27,6 +27,12 @@ inline constexpr const char* kStateSpecProperty = "strandline.cdc.spec";
 inline constexpr const char* kStateTargetProperty = "strandline.cdc.targetId";
 inline constexpr const char* kStateGenerationProperty = "strandline.cdc.generation";
 
+// The error with a place, if it has none of its own.
+inline Error placed(Error error, const SourcePlace& place) {
+  if (!error.place) error.place = place;
+  return error;
+}
+
 struct Context {
   PipelineSpec spec;
   Graph graph;

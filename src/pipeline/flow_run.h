@@ -89,6 +89,7 @@ class FlowRun {
   Result<bool> is_state_committed(int64_t batch) const;
   Result<bool> is_committed(int64_t batch) const;
   Result<bool> is_in_log(const delta::Table& table, int64_t batch) const;
+  // flow_batch.cc
   Status execute(const BatchPlan& plan);
   Status execute_auto_cdc(const BatchPlan& plan);
   Status execute_write(const BatchPlan& plan);

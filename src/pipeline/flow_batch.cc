@@ -1,0 +1,536 @@
+// How one batch is computed and committed (auto-cdc.md section 9, steps 2 and 3).
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "cdc/program.h"
+#include "duck/delta_io.h"
+#include "duck/program_runner.h"
+#include "duck/table_change.h"
+#include "pipeline/file_reader.h"
+#include "pipeline/flow_run.h"
+#include "sql/duckdb_printer.h"
+
+namespace strandline::pipeline {
+namespace {
+
+using duck::quote_literal;
+using duck::quote_name;
+
+// A target commit that lost against another writer is computed anew this often.
+constexpr int kAttempts = 5;
+std::string operation_of(const Flow& flow) {
+  switch (flow.kind) {
+    case FlowKind::kAutoCdc:
+      return "AUTO CDC";
+    case FlowKind::kAppend:
+      return "STREAMING UPDATE";
+    case FlowKind::kMaterialize:
+      return "REFRESH";
+  }
+  return "";
+}
+
+int64_t total_bytes(const std::vector<delta::AddFile>& files) {
+  int64_t bytes = 0;
+  for (const auto& file : files) bytes += file.size_bytes;
+  return bytes;
+}
+
+std::string primary_key(const cdc::Plan& plan) {
+  JsonWriter w;
+  w.begin_array();
+  for (const auto& key : plan.keys) w.value(key.name);
+  if (plan.scd_type != cdc::ScdType::kType1) {
+    w.value(fmt::format("coalesce({}, {})", cdc::kStartAt, cdc::kEndAt));
+  }
+  w.end_array();
+  return w.take();
+}
+
+bool same_schema(const Schema& a, const Schema& b) {
+  if (a.fields.size() != b.fields.size()) return false;
+  for (size_t i = 0; i < a.fields.size(); ++i) {
+    if (a.fields[i].name != b.fields[i].name || !same_type(a.fields[i].type, b.fields[i].type) ||
+        a.fields[i].nullable != b.fields[i].nullable) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+// Relations of one batch. Scans live as long as the statements that read them.
+struct FlowRun::Execution {
+  std::vector<std::unique_ptr<duck::Scan>> scans;
+  std::string query;  // the flow's query over them
+};
+
+Status FlowRun::execute(const BatchPlan& plan) {
+  for (int attempt = 1;; ++attempt) {
+    SL_TRY(context_.check_cancelled());
+    SL_TRY(check_files_unchanged(plan));
+    auto status = flow_.kind == FlowKind::kAutoCdc ? execute_auto_cdc(plan) : execute_write(plan);
+    if (status.ok() || status.error().kind != ErrorKind::kConflict || attempt == kAttempts)
+      return status;
+  }
+}
+
+// A file of the batch is read whole at the size it was planned with, or not at all.
+Status FlowRun::check_files_unchanged(const BatchPlan& plan) const {
+  for (const auto& source : plan.sources) {
+    for (const auto& file : source.files) {
+      const auto info = context_.store->stat(file.path);
+      if (!info.ok()) {
+        if (info.error().kind != ErrorKind::kNotFound) return info.error();
+        const auto half = is_state_committed(plan.batch);
+        const bool needed = !half.ok() || *half;
+        return not_found("SOURCE_FILE_VANISHED",
+                         "file '{}' was there when batch {} of flow '{}' was planned and is gone: "
+                         "bring it back, or {}",
+                         file.path, plan.batch, flow_.name,
+                         needed ? "run a full refresh with --allow-missing-sources"
+                                : "run again to go on without it");
+      }
+      if (info->size_bytes != file.size_bytes) {
+        return invalid_data(
+            "SOURCE_FILE_CHANGED",
+            "file '{}' changed while batch {} of flow '{}' was under way ({} bytes when planned, "
+            "{} "
+            "now): write files under another name and rename them when they are complete",
+            file.path, plan.batch, flow_.name, file.size_bytes, info->size_bytes);
+      }
+    }
+  }
+  return {};
+}
+
+// The record behind an engine's error, when it is one of the batch's files.
+Error FlowRun::explain(const BatchPlan& plan, Error error) const {
+  const bool engine = error.code == "ENGINE_ERROR" || error.code == "VALUE_OUT_OF_TYPE";
+  if (!engine || error.kind == ErrorKind::kCancelled) return error;
+  const auto& sources = sources_.sources();
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (sources[i].kind != SourceKind::kFiles || !schemas_[i]) continue;
+    for (const auto& part : plan.sources) {
+      if (part.key != sources[i].key) continue;
+      if (auto why = explain_failure(*context_.connection, *context_.store, sources[i].files,
+                                     *schemas_[i], part.files, error)) {
+        return *why;
+      }
+    }
+  }
+  return placed(std::move(error), flow_.place);
+}
+
+Result<cdc::Plan> FlowRun::make_plan(const cdc::TargetFacts& target) const {
+  auto made = cdc::make_plan(*flow_.declaration,
+                             {facts_->schema, facts_->sequence_type, facts_->hidden}, target);
+  if (!made.plan) {
+    if (made.errors.empty()) return internal_error("NO_PLAN", "flow '{}' has no plan", flow_.name);
+    return placed(made.errors.front(), flow_.place);
+  }
+  return std::move(*made.plan);
+}
+
+Result<cdc::TargetFacts> FlowRun::target_facts(const delta::Snapshot& target,
+                                               const delta::Snapshot* state) const {
+  cdc::TargetFacts facts;
+  const bool current = target_->is_current(target);
+  facts.declared = target_->dataset().declared_schema();
+  facts.has_rows = current && !target.files.empty();
+  facts.type_widening = target.property_is_true("delta.enableTypeWidening");
+  if (current) facts.existing = target.schema;
+  if (state != nullptr && target_->is_current_state(*state)) {
+    facts.existing_state = state->schema;
+    SL_ASSIGN(facts.state,
+              cdc::StateSpec::from_json(state->property(kStateSpecProperty).value_or("")));
+  }
+  return facts;
+}
+
+// The table, made from what is known of the flow if it is not there yet.
+Result<std::shared_ptr<const delta::Snapshot>> FlowRun::ensure_target() {
+  SL_ASSIGN(auto snapshot, target_->snapshot(*checkpoint_));
+  if (snapshot) return target_->update_properties(std::move(snapshot), &warnings_);
+  const auto& dataset = target_->dataset();
+  std::map<std::string, std::string> properties;
+  Schema schema;
+  if (flow_.kind == FlowKind::kAutoCdc) {
+    cdc::TargetFacts facts;
+    facts.declared = dataset.declared_schema();
+    facts.has_rows = false;
+    SL_ASSIGN(const auto plan, make_plan(facts));
+    schema = plan.target_schema;
+    properties[kPrimaryKeyProperty] = primary_key(plan);
+    properties[kScdTypeProperty] = cdc::to_string(plan.scd_type);
+  } else {
+    schema = dataset.declared_schema().value_or(facts_->schema);
+    for (auto& field : schema.fields) {
+      if (field.type.id == TypeId::kVoid) {
+        return placed(invalid_argument("UNSUPPORTED_TYPE",
+                                       "column '{}' holds only nulls: cast it to a type in the "
+                                       "query",
+                                       field.name),
+                      flow_.place);
+      }
+    }
+  }
+  stage("create table");
+  return target_->create(schema, properties);
+}
+
+// --- AUTO CDC -----------------------------------------------------------------------------------
+
+namespace {
+
+// Relation of a target's or state's rows with positions; row ids are null where the table has none.
+Result<std::string> positioned(duck::Connection& connection, const delta::Table& table,
+                               const std::shared_ptr<const delta::Snapshot>& snapshot,
+                               bool with_row_ids, std::vector<std::unique_ptr<duck::Scan>>* scans) {
+  duck::ScanOptions options;
+  options.with_positions = true;
+  options.with_row_ids = with_row_ids && snapshot->row_tracking_enabled();
+  SL_ASSIGN(auto scan, duck::scan_table(connection, table, snapshot, options));
+  std::string sql = scan->sql();
+  scans->push_back(std::move(scan));
+  if (!with_row_ids || options.with_row_ids) return sql;
+  return fmt::format("(SELECT *, CAST(NULL AS BIGINT) AS {}, CAST(NULL AS BIGINT) AS {} FROM {})",
+                     duck::kRowIdColumn, duck::kRowVersionColumn, sql);
+}
+
+}  // namespace
+
+Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
+  auto& connection = *context_.connection;
+  const std::string app = target_->app_id(flow_.name);
+  SL_ASSIGN(const auto target, target_->snapshot(*checkpoint_));
+  if (!target) return internal_error("NO_TARGET", "'{}' is not there", target_->dataset().shown);
+  if (target->txn_version(app).value_or(-1) >= plan.batch) {
+    committed_ = true;
+    return {};
+  }
+  const bool current = target_->is_current(*target);
+
+  // The state the batch builds on: the newest, or the planned one when this batch's own is there.
+  const delta::Table state_table = target_->state_table();
+  SL_ASSIGN(auto newest_state, target_->state(*target, *checkpoint_));
+  const bool state_done = newest_state && newest_state->txn_version(app).value_or(-1) >= plan.batch;
+  committed_ = state_done;
+  auto state = newest_state;
+  if (state_done) {
+    state = nullptr;
+    if (plan.state_version >= 0) {
+      SL_ASSIGN(state, state_table.snapshot(plan.state_version));
+    }
+  }
+  const bool state_current = state && target_->is_current_state(*state);
+
+  SL_ASSIGN(const auto facts, target_facts(*target, state.get()));
+  SL_ASSIGN(const auto cdc_plan, make_plan(facts));
+  for (const auto& warning : cdc_plan.warnings) {
+    const auto same = [&](const Error& other) { return other.message == warning.message; };
+    if (std::none_of(warnings_.begin(), warnings_.end(), same))
+      warnings_.push_back(placed(warning, flow_.place));
+  }
+
+  // Relations.
+  Execution execution;
+  cdc::BatchRelations relations;
+  SL_ASSIGN(const auto query, print_batch(plan, &execution));
+  relations.source = "(" + query + ")";
+  if (current && !target->files.empty()) {
+    SL_ASSIGN(relations.target,
+              positioned(connection, target_->table(), target, true, &execution.scans));
+  }
+  if (state_current && !state->files.empty()) {
+    SL_ASSIGN(relations.state, positioned(connection, state_table, state, false, &execution.scans));
+  }
+  relations.now_us = plan.time_us;
+  SL_ASSIGN(const auto program, cdc::make_duckdb_program(cdc_plan, relations));
+
+  struct CleanUp {
+    duck::Connection& connection;
+    const cdc::Program& program;
+    ~CleanUp() { (void)duck::clean_up(connection, program).ok(); }
+  } clean_up{connection, program};
+  SL_ASSIGN(const auto metrics,
+            duck::run_program(connection, program, [&](const std::string& name) { stage(name); }));
+  SL_TRY(context_.check_cancelled());
+  SL_TRY(check_files_unchanged(plan));
+
+  // NOT NULL of declared columns.
+  std::string not_null;
+  for (const auto& field : cdc_plan.target_schema.fields) {
+    if (!field.nullable)
+      not_null +=
+          fmt::format("{}{} IS NULL", not_null.empty() ? "" : " OR ", quote_name(field.name));
+  }
+  if (!not_null.empty()) {
+    SL_ASSIGN(const auto nulls,
+              connection.query_int(
+                  fmt::format("SELECT count(*) FROM ({}) WHERE {}", program.target_new, not_null)));
+    if (nulls > 0) {
+      return invalid_data(
+          "DELTA_NOT_NULL_CONSTRAINT_VIOLATED",
+          "{} rows have a null in a NOT NULL column of '{}': filter them in the flow's query, or "
+          "drop NOT NULL",
+          nulls, target_->dataset().shown);
+    }
+  }
+
+  // The target's part is prepared first: whether it changes decides whether the state must exist.
+  stage("write");
+  SL_ASSIGN(auto transaction, delta::Transaction::begin(target_->table(), target));
+  if (!current) {
+    delta::Metadata metadata = target->metadata;
+    metadata.configuration[kPrimaryKeyProperty] = primary_key(cdc_plan);
+    metadata.configuration[kScdTypeProperty] = cdc::to_string(cdc_plan.scd_type);
+    if (metadata.configuration != target->metadata.configuration)
+      transaction.set_metadata(std::move(metadata));
+  }
+  if (current ? cdc_plan.target_schema_changed
+              : !same_schema(cdc_plan.target_schema, target->schema)) {
+    transaction.set_schema(cdc_plan.target_schema);
+  }
+  duck::TableChange change{program.target_new, program.target_dead, !current, true};
+  if (relations.target.empty()) change.dead_rows.clear();
+  std::vector<delta::AddFile> written;
+  SL_TRY(duck::apply_change(connection, transaction, target_->table(), target, change, &written));
+  const bool target_changes = transaction.has_changes();
+
+  if (!state_done) {
+    auto status = commit_state(cdc_plan, program, plan, app, *target, newest_state,
+                               relations.state.empty() ? nullptr : state, target_changes);
+    if (!status.ok()) {
+      duck::remove_files(target_->table(), written);
+      return status;
+    }
+  }
+  if (target_changes) {
+    transaction.set_txn(app, plan.batch);
+    transaction.set_operation(operation_of(flow_),
+                              {{"flow", flow_.name}, {"batch", std::to_string(plan.batch)}});
+    transaction.set_metric("num_upserted_rows", metrics.num_upserted_rows);
+    transaction.set_metric("num_deleted_rows", metrics.num_deleted_rows);
+    transaction.set_metric("num_input_rows", metrics.num_input_rows);
+    stage("commit");
+    SL_TRY(duck::commit_change(transaction, target_->table(), written));
+    committed_ = true;
+  }
+  add_metric("num_upserted_rows", static_cast<double>(metrics.num_upserted_rows));
+  add_metric("num_deleted_rows", static_cast<double>(metrics.num_deleted_rows));
+  add_metric("num_input_rows", static_cast<double>(metrics.num_input_rows));
+  add_metric("num_late_rows", static_cast<double>(metrics.num_late_rows));
+  add_metric("num_sequence_conflicts", static_cast<double>(metrics.num_sequence_conflicts));
+  add_metric("num_output_bytes", static_cast<double>(total_bytes(written)));
+  if (metrics.num_sequence_conflicts > 0 && !conflict_warned_) {
+    conflict_warned_ = true;
+    warnings_.push_back(placed(
+        invalid_data(
+            "SEQUENCE_CONFLICT",
+            "flow '{}': {} events have the key and sequence of another event and differ from it, "
+            "as {}; the "
+            "greatest counts. For arrival order write SEQUENCE BY STRUCT(…, _metadata.file_path, "
+            "_metadata.row_index)",
+            flow_.name, metrics.num_sequence_conflicts, metrics.conflict_example),
+        flow_.place));
+  }
+  return {};
+}
+
+Status FlowRun::commit_state(const cdc::Plan& cdc_plan, const cdc::Program& program,
+                             const BatchPlan& plan, const std::string& app,
+                             const delta::Snapshot& target,
+                             const std::shared_ptr<const delta::Snapshot>& newest,
+                             const std::shared_ptr<const delta::Snapshot>& base,
+                             bool target_changes) {
+  auto& connection = *context_.connection;
+  const delta::Table table = target_->state_table();
+  const std::string generation = std::to_string(target_->checkpoint().generation());
+  const std::string spec = cdc_plan.state_spec.to_json();
+  const bool fits = newest && target_->is_current_state(*newest);
+  std::optional<delta::Transaction> transaction;
+  if (!newest) {
+    delta::NewTable definition;
+    definition.schema = cdc_plan.state_schema;
+    definition.properties = {{kStateSpecProperty, spec},
+                             {kStateTargetProperty, target.metadata.id},
+                             {kStateGenerationProperty, generation},
+                             {"delta.enableRowTracking", "false"}};
+    SL_ASSIGN(auto created, delta::Transaction::create(table, definition));
+    transaction.emplace(std::move(created));
+  } else {
+    SL_ASSIGN(auto begun, delta::Transaction::begin(table, newest));
+    transaction.emplace(std::move(begun));
+    if (!fits || newest->property(kStateSpecProperty) != spec) {
+      delta::Metadata metadata = newest->metadata;
+      metadata.configuration[kStateSpecProperty] = spec;
+      metadata.configuration[kStateTargetProperty] = target.metadata.id;
+      metadata.configuration[kStateGenerationProperty] = generation;
+      transaction->set_metadata(std::move(metadata));
+    }
+    if (fits ? cdc_plan.state_schema_changed
+             : !same_schema(cdc_plan.state_schema, newest->schema)) {
+      transaction->set_schema(cdc_plan.state_schema);
+    }
+  }
+  const duck::TableChange change{program.state_new, base ? program.state_dead : "", newest && !fits,
+                                 false};
+  std::vector<delta::AddFile> written;
+  SL_TRY(duck::apply_change(connection, *transaction, table, newest, change, &written));
+  // A new or reset state is needed as soon as anything was applied; else only when it changes.
+  const bool begins = !newest || !fits;
+  if (begins ? (written.empty() && !target_changes) : !transaction->has_changes()) return {};
+  transaction->set_txn(app, plan.batch);
+  transaction->set_operation("AUTO CDC STATE", {{"flow", flow_.name}});
+  stage("commit state");
+  SL_TRY(duck::commit_change(*transaction, table, written));
+  committed_ = true;
+  return {};
+}
+
+// The flow's query over exactly the plan's data.
+Result<std::string> FlowRun::print_batch(const BatchPlan& plan, Execution* execution) const {
+  auto& connection = *context_.connection;
+  const auto& sources = sources_.sources();
+  return sources_.print(*flow_.query, plan.time_us, [&](size_t i) -> Result<std::string> {
+    const auto& source = sources[i];
+    const auto part = std::find_if(plan.sources.begin(), plan.sources.end(),
+                                   [&](const auto& other) { return other.key == source.key; });
+    if (source.kind == SourceKind::kFiles) {
+      FileRelationOptions options;
+      options.with_metadata = flow_.mentions_metadata;
+      options.with_row_index = flow_.mentions_row_index;
+      return file_relation(connection, *context_.store, source.files, *schemas_[i],
+                           part == plan.sources.end() ? std::vector<ConsumedFile>{} : part->files,
+                           options);
+    }
+    std::shared_ptr<const delta::Snapshot> snapshot;
+    if (source.kind == SourceKind::kStream) {
+      if (part == plan.sources.end() || !part->from || !part->to)
+        return empty_relation(*schemas_[i]);
+      SL_ASSIGN(snapshot, delta_range(*source.table, *newest_[i], source.stream, *part->from,
+                                      *part->to, source.shown));
+      if (snapshot->files.empty()) return empty_relation(*schemas_[i]);
+    } else {
+      const auto pinned = plan.pinned.find(source.key);
+      if (pinned == plan.pinned.end()) return empty_relation(*schemas_[i]);
+      SL_ASSIGN(snapshot, source.table->snapshot(pinned->second));
+    }
+    SL_ASSIGN(auto scan, duck::scan_table(connection, *source.table, snapshot));
+    std::string sql = scan->sql();
+    execution->scans.push_back(std::move(scan));
+    return sql;
+  });
+}
+
+// --- INSERT and materialized views --------------------------------------------------------------
+
+Status FlowRun::execute_write(const BatchPlan& plan) {
+  auto& connection = *context_.connection;
+  const std::string app = target_->app_id(flow_.name);
+  SL_ASSIGN(const auto target, target_->snapshot(*checkpoint_));
+  if (!target) return internal_error("NO_TARGET", "'{}' is not there", target_->dataset().shown);
+  if (target->txn_version(app).value_or(-1) >= plan.batch) {
+    committed_ = true;
+    return {};
+  }
+  const bool replace = flow_.kind == FlowKind::kMaterialize || !target_->is_current(*target);
+  const auto declared = target_->dataset().declared_schema();
+  Schema schema = declared ? *declared : target->schema;
+  if (replace && !declared) schema = facts_->schema;
+
+  // Each target column from the query's column: by name, or by place.
+  const Schema& given = facts_->schema;
+  if (!flow_.by_name && given.fields.size() != schema.fields.size()) {
+    return placed(
+        invalid_argument("COLUMN_COUNT", "flow '{}' gives {} columns, '{}' has {}", flow_.name,
+                         given.fields.size(), target_->dataset().shown, schema.fields.size()),
+        flow_.place);
+  }
+  for (const auto& field : given.fields) {
+    if (!flow_.by_name || schema.find(field.name)) continue;
+    if (declared) {
+      return placed(invalid_argument("COLUMN_NOT_IN_TARGET",
+                                     "column '{}' of flow '{}' is not among the declared "
+                                     "columns of '{}'",
+                                     field.name, flow_.name, target_->dataset().shown),
+                    flow_.place);
+    }
+    schema.fields.push_back(field);
+  }
+  std::string select;
+  std::string not_null;
+  for (size_t i = 0; i < schema.fields.size(); ++i) {
+    const auto& field = schema.fields[i];
+    const auto index = flow_.by_name ? given.find(field.name) : std::optional(i);
+    if (!select.empty()) select += ", ";
+    if (!field.nullable) {
+      not_null +=
+          fmt::format("{}{} IS NULL", not_null.empty() ? "" : " OR ", quote_name(field.name));
+    }
+    if (!index) {
+      select += fmt::format("CAST(NULL AS {}) AS {}", duck::engine_type(field.type),
+                            quote_name(field.name));
+      continue;
+    }
+    const auto& from = given.fields[*index];
+    const auto common = least_common_type(from.type, field.type);
+    if (!common || !same_type(*common, field.type)) {
+      return placed(invalid_data("CANNOT_MERGE_INCOMPATIBLE_DATA_TYPE",
+                                 "column '{}' of flow '{}' is {}, '{}' has {}: cast it in the "
+                                 "flow's query, or run a full "
+                                 "refresh of that table",
+                                 from.name, flow_.name, to_sql(from.type), target_->dataset().shown,
+                                 to_sql(field.type)),
+                    flow_.place);
+    }
+    if (same_type(from.type, field.type)) {
+      select += fmt::format("q.{} AS {}", quote_name(from.name), quote_name(field.name));
+    } else {
+      select += fmt::format("CAST(q.{} AS {}) AS {}", quote_name(from.name),
+                            duck::engine_type(field.type), quote_name(field.name));
+    }
+  }
+  Execution execution;
+  SL_ASSIGN(const auto query, print_batch(plan, &execution));
+  std::string rows = fmt::format("SELECT {} FROM ({}) AS q", select, query);
+  if (!not_null.empty()) {
+    rows = fmt::format("SELECT * FROM ({}) WHERE CASE WHEN {} THEN error({}) ELSE true END", rows,
+                       not_null,
+                       quote_literal(fmt::format(
+                           "[DELTA_NOT_NULL_CONSTRAINT_VIOLATED] a row has a null in a NOT NULL "
+                           "column of '{}': filter such rows in the flow's query",
+                           target_->dataset().shown)));
+  }
+  stage("write");
+  SL_ASSIGN(auto transaction, delta::Transaction::begin(target_->table(), target));
+  if (!same_schema(schema, target->schema)) transaction.set_schema(schema);
+  std::vector<delta::AddFile> written;
+  SL_TRY(duck::apply_change(connection, transaction, target_->table(), target,
+                            duck::TableChange{rows, "", replace, false}, &written));
+  auto unchanged = check_files_unchanged(plan);
+  if (!unchanged.ok()) {
+    duck::remove_files(target_->table(), written);
+    return unchanged;
+  }
+  if (!transaction.has_changes()) return {};
+  if (!replace) transaction.set_blind_append();
+  transaction.set_txn(app, plan.batch);
+  transaction.set_operation(operation_of(flow_),
+                            {{"flow", flow_.name}, {"batch", std::to_string(plan.batch)}});
+  int64_t output = 0;
+  for (const auto& file : written) output += delta::num_records(file).value_or(0);
+  transaction.set_metric("num_output_rows", output);
+  stage("commit");
+  SL_TRY(duck::commit_change(transaction, target_->table(), written));
+  committed_ = true;
+  add_metric("num_output_rows", static_cast<double>(output));
+  add_metric("num_input_rows", static_cast<double>(output));
+  add_metric("num_output_bytes", static_cast<double>(total_bytes(written)));
+  return {};
+}
+
+}  // namespace strandline::pipeline
