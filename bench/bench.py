@@ -71,9 +71,10 @@ def generate(work, rows, changes):
 
 
 def pipeline_text(storage, folder):
+    # Type 1 keeps its sequence in the target, as tables with an updated_at do.
     return (f"CREATE STREAMING TABLE target;\nCREATE FLOW target AS AUTO CDC INTO target\n"
             f"FROM STREAM read_files('{folder}', format => 'parquet', schema => '{COLUMNS}')\n"
-            f"KEYS (id) APPLY AS DELETE WHEN op = 'D' SEQUENCE BY seq\n"
+            f"KEYS (id) APPLY AS DELETE WHEN op = 'D' SEQUENCE BY {'seq_kept' if storage == 1 else 'seq'}\n"
             f"COLUMNS * EXCEPT (op, seq{', seq_kept' if storage == 2 else ''}) STORED AS SCD TYPE {storage};\n")
 
 

@@ -20,19 +20,21 @@ connection.execute("SET preserve_insertion_order = false")
 shutil.rmtree(output, ignore_errors=True)
 Path(output).mkdir(parents=True)
 begun = time.perf_counter()
-payload = "* EXCLUDE (op, seq)"
 connection.execute(f"CREATE TEMP TABLE changes AS SELECT * FROM read_parquet('{changes}')")
+left_out = ("op", "seq") if storage == "1" else ("op", "seq", "seq_kept")
+shown = ", ".join(name for name, *_ in connection.execute("DESCRIBE changes").fetchall() if name not in left_out)
 position = "max(file_row_number), max(file_index)"
 sequence = "max(seq_kept)" if storage == "1" else 'max(__START_AT), max(__END_AT)'
 connection.execute(f"SELECT max(id), {sequence}, {position} FROM read_parquet('{target}/*.parquet')").fetchall()
 if storage == "1":
-    written = f"SELECT {payload} FROM changes WHERE rowid < {rows}"
+    written = f"SELECT {shown} FROM changes WHERE rowid < {rows}"
 else:
-    connection.execute(f"CREATE TEMP TABLE touched AS SELECT * FROM read_parquet('{target}/*.parquet') "
+    # Files of a tracked table also hold row ids; the floor reads what the target shows.
+    connection.execute(f"CREATE TEMP TABLE touched AS SELECT {shown}, __START_AT, __END_AT FROM read_parquet('{target}/*.parquet') "
                        "WHERE id IN (SELECT id FROM changes)")
     (found,) = connection.execute("SELECT count(*) FROM touched").fetchone()
     rest = max(0, int(rows) - found)
     written = (f"SELECT * FROM touched WHERE rowid < {rows} UNION ALL "
-               f"SELECT {payload}, seq, NULL FROM changes WHERE rowid < {rest}")
-connection.execute(f"COPY ({written}) TO '{output}/out.parquet' (FORMAT parquet, COMPRESSION zstd)")
+               f"SELECT {shown}, seq, NULL FROM changes WHERE rowid < {rest}")
+connection.execute(f"COPY ({written}) TO '{output}/out.parquet' (FORMAT parquet, COMPRESSION snappy)")
 print(f"{time.perf_counter() - begun:.4f}")
