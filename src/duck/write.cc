@@ -385,6 +385,14 @@ Status FileWriter::write_partitioned(const std::string& query) {
       if (!partition_columns_[p]->nullable && !partition.values[p]) {
         return null_violation(partition_columns_[p]->name, table_.path());
       }
+      // The log writes null as an empty text, so the empty value would come back as null.
+      if (partition.values[p] && partition.values[p]->empty()) {
+        return invalid_data("DELTA_EMPTY_PARTITION_VALUE",
+                            "column '{0}' partitions table {1} and has an empty value, which a Delta "
+                            "table cannot keep apart from null: write nullif({0}, ''), or partition "
+                            "by another column",
+                            partition_columns_[p]->name, table_.path());
+      }
     }
   }
   for (const Partition& partition : partitions) {

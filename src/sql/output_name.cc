@@ -141,7 +141,9 @@ std::string output_name(const Expr& expr) {
       cast != nullptr && cast->value->as<ColumnRef>() != nullptr) {
     return cast->value->as<ColumnRef>()->parts.back();
   }
-  return pretty(expr);
+  // Spark leaves the column of an empty text without a name, which the engine cannot.
+  const std::string name = pretty(expr);
+  return name.empty() ? "''" : name;
 }
 
 }  // namespace strandline::sql
