@@ -79,7 +79,7 @@ def pipeline_text(storage, folder):
 
 
 def measured(command, **options):
-    """Seconds and peak memory in MB of a whole process, and what it printed."""
+    """Seconds, peak memory in MB and processor seconds of a whole process, and what it printed."""
     begun = time.perf_counter()
     process = subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
     output = process.stdout.read()
@@ -89,7 +89,7 @@ def measured(command, **options):
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))} failed:\n{output.decode()}\n{errors.decode()}")
-    return seconds, usage.ru_maxrss / 1024, output.decode()
+    return seconds, usage.ru_maxrss / 1024, usage.ru_utime + usage.ru_stime, output.decode()
 
 
 def copy_warehouse(source, destination):
@@ -111,7 +111,7 @@ def prepare(work, storage, load, memory, threads):
     pipeline.mkdir()
     (pipeline / "target.sql").write_text(pipeline_text(storage, folder), encoding="utf-8")
     os.link(load, folder / "1.parquet")
-    seconds, peak, _ = measured([PROGRAM, "run", pipeline, "--warehouse", warehouse, "--memory-limit", memory,
+    seconds, peak, _, _ = measured([PROGRAM, "run", pipeline, "--warehouse", warehouse, "--memory-limit", memory,
                                  "--threads", threads])
     print(f"first batch of type {storage}: {seconds:.1f} s, peak {peak:.0f} MB", flush=True)
     (work / f"loaded{storage}").write_text(f"{seconds:.1f} {peak:.0f}\n")
@@ -181,33 +181,34 @@ def main():
             copy_warehouse(warehouse, copy)
             if not (folder / "2.parquet").exists():
                 os.link(data[storage][1], folder / "2.parquet")
-            seconds, peak, output = measured([PROGRAM, "run", pipeline, "--warehouse", copy, "--memory-limit",
+            seconds, peak, cpu, _ = measured([PROGRAM, "run", pipeline, "--warehouse", copy, "--memory-limit",
                                               options.memory_limit, "--threads", options.threads, "--json"])
-            ours[storage].append((seconds, peak))
+            ours[storage].append((seconds, peak, cpu))
             table = copy / "main" / "default" / "target"
             written[storage] = rows_written(table)
             if turn == 0:
                 check(work, storage, *data[storage], copy)
             os.unlink(folder / "2.parquet")
             shutil.rmtree(copy)
-            seconds, peak, output = measured(
+            seconds, peak, cpu, output = measured(
                 [sys.executable, ROOT / "bench" / "floor.py", storage, data[storage][1],
                  warehouse / "main" / "default" / "target", work / "floor", written[storage], options.memory_limit,
                  options.threads])
-            floors[storage].append((seconds, peak, float(output)))
+            floors[storage].append((seconds, cpu, float(output)))
             print(f"turn {turn + 1}, type {storage}: {ours[storage][-1][0]:.2f} s ({ours[storage][-1][1]:.0f} MB), "
                   f"floor {seconds:.2f} s", flush=True)
     walls = tutorial(work, 10)
 
     middle = lambda values: statistics.median(values)
-    lines = ["| | rows written | strandline run, s | peak MB | floor, s | its statements alone, s | ratio | aim |",
-             "|---|---|---|---|---|---|---|---|"]
+    lines = ["| | rows written | strandline run, s | peak MB | floor, s | its statements alone, s | ratio | aim | "
+             "processor seconds, ratio |", "|---|---|---|---|---|---|---|---|---|"]
     for storage in options.types:
-        seconds, peaks = zip(*ours[storage])
-        floor_seconds, _, floor_statements = zip(*floors[storage])
+        seconds, peaks, cpu = zip(*ours[storage])
+        floor_seconds, floor_cpu, floor_statements = zip(*floors[storage])
         ratio = middle(seconds) / middle(floor_seconds)
         lines.append(f"| SCD type {storage} | {written[storage]:,} | {middle(seconds):.2f} | {max(peaks):.0f} | "
-                     f"{middle(floor_seconds):.2f} | {middle(floor_statements):.2f} | {ratio:.2f} | {AIMS[storage]} |")
+                     f"{middle(floor_seconds):.2f} | {middle(floor_statements):.2f} | {ratio:.2f} | {AIMS[storage]} | "
+                     f"{middle(cpu):.2f} / {middle(floor_cpu):.2f} = {middle(cpu) / middle(floor_cpu):.2f} |")
     if walls:
         lines += ["", f"One update of the tutorial (`users_history`): {middle(walls) * 1000:.0f} ms, median of {len(walls)}; aim 500 ms."]
     text = "\n".join(lines)

@@ -359,6 +359,13 @@ TEST_F(DeltaIoTest, FailuresLeaveNoFiles) {
   }
 }
 
+TEST_F(DeltaIoTest, EmptyPartitionValueIsRefused) {
+  const auto definition = define({field("v", TypeId::kLong), field("p", TypeId::kString)}, {"p"});
+  EXPECT_EQ(write_error(definition, "SELECT 1::BIGINT AS v, '' AS p").code,
+            "DELTA_EMPTY_PARTITION_VALUE");
+  EXPECT_THAT(files_on_disk(), IsEmpty());
+}
+
 TEST_F(DeltaIoTest, PartitionsOfOddValues) {
   const auto definition =
       define({field("v", TypeId::kLong), field("p", TypeId::kString), field("q", TypeId::kInteger)},
@@ -366,12 +373,11 @@ TEST_F(DeltaIoTest, PartitionsOfOddValues) {
   const std::string query =
       "SELECT i AS v, CASE i % 6 WHEN 0 THEN NULL WHEN 1 THEN 'a%b/c=d' WHEN 2 THEN 'ü ''x' || "
       "chr(10) "
-      "WHEN 3 THEN '[1]*?' WHEN 4 THEN '' ELSE '__HIVE_DEFAULT_PARTITION__' END AS p, "
+      "WHEN 3 THEN '[1]*?' WHEN 4 THEN ' ' ELSE '__HIVE_DEFAULT_PARTITION__' END AS p, "
       "(i // 6)::INTEGER AS q FROM range(24) r(i)";
   const auto snapshot = with_rows(definition, query);
-  // Empty text is null: five partitions of p, four of q.
-  EXPECT_EQ(snapshot->files.size(), 5u * 4u);
-  EXPECT_EQ(rows(snapshot), query_rows("SELECT v, nullif(p, ''), q FROM (" + query + ")"));
+  EXPECT_EQ(snapshot->files.size(), 6u * 4u);
+  EXPECT_EQ(rows(snapshot), query_rows("SELECT v, p, q FROM (" + query + ")"));
   EXPECT_EQ(rows(snapshot, "SELECT v FROM {} AS t WHERE p = 'a%b/c=d' AND q = 2"),
             std::vector<std::string>{"13"});
   const auto percent = std::find_if(

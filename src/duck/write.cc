@@ -310,9 +310,6 @@ Status FileWriter::plan(const std::string& query) {
     SL_TRY(file_type(field.name, field.type, mode_));
     SL_ASSIGN(std::string value, input(field, given));
     if (is_partition_column(field.name)) {
-      // The log cannot tell an empty text from null.
-      if (field.type.id == TypeId::kString) value = fmt::format("nullif({}, '')", value);
-      if (field.type.id == TypeId::kBinary) value = fmt::format("nullif({}, ''::BLOB)", value);
       partition_columns_.push_back(&field);
       add(logical_select_, value, field.name);
       continue;
@@ -385,13 +382,14 @@ Status FileWriter::write_partitioned(const std::string& query) {
       if (!partition_columns_[p]->nullable && !partition.values[p]) {
         return null_violation(partition_columns_[p]->name, table_.path());
       }
-      // The log writes null as an empty text, so the empty value would come back as null.
+      // The log cannot tell an empty text from null, so the empty value would come back as null.
       if (partition.values[p] && partition.values[p]->empty()) {
-        return invalid_data("DELTA_EMPTY_PARTITION_VALUE",
-                            "column '{0}' partitions table {1} and has an empty value, which a Delta "
-                            "table cannot keep apart from null: write nullif({0}, ''), or partition "
-                            "by another column",
-                            partition_columns_[p]->name, table_.path());
+        return invalid_data(
+            "DELTA_EMPTY_PARTITION_VALUE",
+            "column '{0}' partitions table {1} and has an empty value, which a Delta "
+            "table cannot keep apart from null: write nullif({0}, ''), or partition "
+            "by another column",
+            partition_columns_[p]->name, table_.path());
       }
     }
   }
