@@ -19,6 +19,8 @@ std::string name_list(const Schema& schema) {
 
 }  // namespace
 
+const char* ToyLake::target_table() { return kTarget; }
+
 ToyLake::~ToyLake() {
   for (const char* name : {kTarget, kState}) {
     if (const auto done = connection_.execute(fmt::format("DROP TABLE IF EXISTS {}", name));

@@ -45,6 +45,8 @@ class ToyLake {
   Result<duck::Rows> target_rows() const;
   Result<duck::Rows> state_rows() const;
   const Schema& target_schema() const { return *target_schema_; }
+  // The target's name in DuckDB, for queries of a test's own.
+  static const char* target_table();
   std::optional<Schema> declared;
 
  private:
