@@ -235,9 +235,8 @@ void ProgramBuilder::validate_events(const std::string& events) {
     nulls.push_back(fmt::format("e.{} IS NULL", column(i)));
   }
   const std::string remedy =
-      "; nothing was written. Leave such rows out with WHERE in the source query, or declare "
-      "CONSTRAINT ... EXPECT (... IS NOT NULL) ON VIOLATION DROP ROW on " +
-      plan_.target;
+      "; nothing was written. Leave such rows out with WHERE in the source query, as in FROM "
+      "(SELECT * FROM STREAM ... WHERE ... IS NOT NULL)";
   check("validate",
         fmt::format("SELECT count(*), min({}) FROM {} AS e WHERE e.seq IS NULL", keys_text("e"),
                     events),

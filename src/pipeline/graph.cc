@@ -432,8 +432,9 @@ class Builder {
     }
   }
 
-  void check_expression(const sql::ExprPtr& expr, const SourcePlace& place) {
+  void check_expression(const sql::ExprPtr& expr, const char* clause, const SourcePlace& place) {
     if (!expr) return;
+    check_row_expression(*expr, clause, place, &out_.errors);
     for (const auto& call : sql::nondeterministic_calls(*expr)) {
       fail(call.place.line > 0 ? call.place : place,
            unsupported("NONDETERMINISTIC_FUNCTION",
@@ -451,9 +452,10 @@ class Builder {
         target.auto_cdc = true;
         for (auto& error : cdc::check_declaration(*flow.declaration))
           fail(flow.place, std::move(error));
-        check_expression(flow.declaration->clauses.sequence_by, flow.place);
-        check_expression(flow.declaration->clauses.delete_when, flow.place);
-        check_expression(flow.declaration->clauses.truncate_when, flow.place);
+        const auto& clauses = flow.declaration->clauses;
+        check_expression(clauses.sequence_by, "SEQUENCE BY", clauses.sequence_place);
+        check_expression(clauses.delete_when, "APPLY AS DELETE WHEN", clauses.delete_place);
+        check_expression(clauses.truncate_when, "APPLY AS TRUNCATE WHEN", clauses.truncate_place);
       }
     }
     for (auto& flow : graph().flows) {
@@ -568,6 +570,17 @@ class Builder {
                               "'{}' is written by the AUTO CDC flow '{}' and by the INSERT "
                               "flow '{}': a target takes one kind of flow",
                               dataset.shown, cdc->name, append->name));
+      }
+      if (cdc != nullptr) {
+        for (const auto& property : options.properties) {
+          if (lower(property.key) != "delta.appendonly" || lower(property.value) != "true") continue;
+          fail(property.place.line > 0 ? property.place : dataset.place,
+               invalid_argument("APPEND_ONLY_TARGET",
+                                "'delta.appendOnly' = 'true' does not go with the AUTO CDC flow "
+                                "'{}', which changes and deletes rows of '{}': leave the property "
+                                "out",
+                                cdc->name, dataset.shown));
+        }
       }
       if (cdc == nullptr && append == nullptr && doubtful_.empty()) {
         Error warning = invalid_argument("NO_FLOW", "no flow writes into '{}'", dataset.shown);

@@ -10,7 +10,8 @@ namespace strandline::pipeline {
 namespace {
 
 const std::set<std::string>& aggregates() {
-  static const std::set<std::string> names = {"any_value",
+  static const std::set<std::string> names = {"any",
+                                              "any_value",
                                               "approx_count_distinct",
                                               "approx_percentile",
                                               "array_agg",
@@ -59,7 +60,8 @@ const std::set<std::string>& aggregates() {
                                               "variance",
                                               "histogram_numeric",
                                               "grouping_id",
-                                              "percentile_cont"};
+                                              "percentile_cont",
+                                              "percentile_disc"};
   return names;
 }
 
@@ -195,7 +197,46 @@ class Checker {
   std::map<std::string, bool> ctes_;
 };
 
+// A walk over an expression that has one row at a time.
+void refuse_beyond_row(const sql::Expr& expr, const char* clause, const SourcePlace& place,
+                       std::vector<Error>* errors) {
+  static const std::set<std::string> generators = {
+      "explode", "explode_outer", "posexplode", "posexplode_outer",
+      "inline",  "inline_outer",  "stack",      "json_tuple"};
+  std::string what;
+  if (const auto* call = expr.as<sql::Call>()) {
+    if (call->over) {
+      what = "the window function " + call->name.text + "()";
+    } else if (aggregates().count(call->name.text) > 0) {
+      what = "the aggregate " + call->name.text + "()";
+    } else if (generators.count(call->name.text) > 0) {
+      what = call->name.text + "(), which makes rows,";
+    }
+  } else if (const auto* in = expr.as<sql::In>(); in != nullptr && in->query) {
+    what = "a subquery";
+  } else if (expr.as<sql::Exists>() != nullptr || expr.as<sql::ScalarSubquery>() != nullptr) {
+    what = "a subquery";
+  }
+  if (!what.empty()) {
+    Error error = unsupported("STREAMING_OPERATION",
+                              "{} is not possible in {}, which looks at one event at a time: its "
+                              "value must depend on the columns of the event alone",
+                              what, clause);
+    error.place = expr.place.line > 0 ? expr.place : place;
+    errors->push_back(std::move(error));
+    return;
+  }
+  sql::for_each_child(expr, [&](const sql::ExprPtr& child) {
+    refuse_beyond_row(*child, clause, place, errors);
+  });
+}
+
 }  // namespace
+
+void check_row_expression(const sql::Expr& expr, const char* clause, const SourcePlace& place,
+                          std::vector<Error>* errors) {
+  refuse_beyond_row(expr, clause, place, errors);
+}
 
 bool check_streaming(const sql::Query& query, const IsStreamingView& is_streaming_view,
                      std::vector<Error>* errors) {

@@ -18,4 +18,10 @@ using IsStreamingView = std::function<bool(const sql::TableUse&)>;
 bool check_streaming(const sql::Query& query, const IsStreamingView& is_streaming_view,
                      std::vector<Error>* errors);
 
+// An expression of an AUTO CDC clause: it looks at one event, so window functions, aggregates,
+// generators and subqueries are added to errors. place: of the clause, where the expression has
+// none.
+void check_row_expression(const sql::Expr& expr, const char* clause, const SourcePlace& place,
+                          std::vector<Error>* errors);
+
 }  // namespace strandline::pipeline
