@@ -44,8 +44,8 @@ int events_command(const EventsArguments& arguments) {
   const std::string events = fmt::format(
       "SELECT timestamp, level, event_type, get_json_object(origin, '$.flow_name') AS flow_name, "
       "message, "
-      "error, details, get_json_object(origin, '$.update_id') AS update_id, sequence FROM "
-      "event_log({})",
+      "error, details, get_json_object(origin, '$.update_id') AS update_id, "
+      "CAST(get_json_object(sequence, '$.number') AS BIGINT) AS number FROM event_log({})",
       literal(pipeline));
   std::string where;
   const auto filter = [&where](const std::string& condition) {
@@ -55,14 +55,15 @@ int events_command(const EventsArguments& arguments) {
   if (!arguments.level.empty()) filter("level = upper(" + literal(arguments.level) + ")");
   if (!arguments.flow.empty()) filter("flow_name = " + literal(arguments.flow));
   if (arguments.update == "latest") {
-    filter("update_id = (SELECT max_by(update_id, sequence) FROM events)");
+    filter("update_id = (SELECT max_by(update_id, timestamp) FROM events)");
   } else if (!arguments.update.empty()) {
     filter("update_id = " + literal(arguments.update));
   }
   const std::string limit = arguments.limit > 0 ? fmt::format(" LIMIT {}", arguments.limit) : "";
   const std::string query = fmt::format(
-      "WITH events AS ({}), newest AS (SELECT * FROM events{} ORDER BY sequence DESC{}) "
-      "SELECT timestamp, level, event_type, flow_name, message, {} FROM newest ORDER BY sequence",
+      "WITH events AS ({}), newest AS (SELECT * FROM events{} ORDER BY timestamp DESC, number DESC{}) "
+      "SELECT timestamp, level, event_type, flow_name, message, {} FROM newest "
+      "ORDER BY timestamp, number",
       events, where, limit,
       arguments.format == OutputFormat::kTable || arguments.format == OutputFormat::kMarkdown
           ? "update_id"

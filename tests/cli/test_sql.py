@@ -143,11 +143,19 @@ def test_events_show_what_runs_did(tmp_path):
     assert start("run", tmp_path / "p").returncode == 0
     show = lambda *more: start("events", tmp_path / "p", "--format", "ndjson", *more)
     everything = [json.loads(line) for line in show("--limit", "0").stdout.splitlines()]
-    assert len({event["update_id"] for event in everything}) == 2
+    assert start("run", tmp_path / "p").returncode == 0
+    assert start("run", tmp_path / "p").returncode == 0
+    everything = [json.loads(line) for line in show("--limit", "0").stdout.splitlines()]
+    assert len({event["update_id"] for event in everything}) == 4
+    times = [event["timestamp"] for event in everything]
+    assert times == sorted(times)
+    starts = [event["event_type"] for event in everything].count("create_update")
+    changes = sum(a["update_id"] != b["update_id"] for a, b in zip(everything, everything[1:]))
+    assert starts == 4 and changes == 3 and everything[0]["event_type"] == "create_update"
     latest = [json.loads(line) for line in show("--update", "latest", "--limit", "0").stdout.splitlines()]
     assert {event["update_id"] for event in latest} == {everything[-1]["update_id"]}
     flow = [json.loads(line) for line in show("--flow", "customers_cdc").stdout.splitlines()]
     assert flow and {event["flow_name"] for event in flow} == {"customers_cdc"}
-    assert len(show("--limit", "2").stdout.splitlines()) == 2
+    assert [json.loads(line) for line in show("--limit", "3").stdout.splitlines()] == everything[-3:]
     other = start("events", "--warehouse", tmp_path / "p/warehouse", "--pipeline", "p", "--format", "ndjson")
     assert other.returncode == 0 and other.stdout
