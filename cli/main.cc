@@ -57,6 +57,8 @@ constexpr const char* kEventsExamples = R"(Examples:
   strandline events my_pipeline --type flow_progress --flow apply_cdc --format ndjson
   strandline events --warehouse lake --pipeline my_pipeline --limit 0)";
 
+constexpr int64_t kLeastMemoryBytes = 250'000'000;
+
 // "2GB", "1.5 GiB", "500MB", "800000000": bytes.
 std::optional<int64_t> parse_bytes(const std::string& text) {
   size_t used = 0;
@@ -285,6 +287,13 @@ int run_main(int argc, char** argv) {
       return usage_error(chosen(),
                          fmt::format("--memory-limit {}: write a size such as 2GB or 1500MiB",
                                      arguments.memory_limit),
+                         json);
+    }
+    if (*bytes < kLeastMemoryBytes) {
+      return usage_error(chosen(),
+                         fmt::format("--memory-limit {} is too little: the SQL engine does not "
+                                     "work with less than {}MB",
+                                     arguments.memory_limit, kLeastMemoryBytes / 1'000'000),
                          json);
     }
     engine.memory_limit_bytes = *bytes;

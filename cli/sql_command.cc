@@ -22,13 +22,19 @@ void cancel_session() {
   if (running_session != nullptr) running_session->cancel();
 }
 
-// The warehouse of the current directory: its pipeline's, else ./warehouse, else none.
-Result<std::string> default_warehouse() {
+// The warehouse of the current directory: its pipeline's with its defaults, else ./warehouse, else
+// none.
+Status find_warehouse(SessionOptions& options) {
   auto pipeline = locate_pipeline(".");
-  if (pipeline.ok()) return pipeline->warehouse;
+  if (pipeline.ok()) {
+    options.warehouse = pipeline->warehouse;
+    options.catalog = pipeline->catalog;
+    options.schema = pipeline->schema;
+    return {};
+  }
   if (pipeline.error().kind != ErrorKind::kNotFound) return std::move(pipeline).error();
-  if (std::filesystem::is_directory("warehouse")) return std::string("warehouse");
-  return std::string();
+  if (std::filesystem::is_directory("warehouse")) options.warehouse = "warehouse";
+  return {};
 }
 
 // Reads to the end of the first statement: a ';' outside of strings, names and comments.
@@ -67,12 +73,20 @@ class StatementScanner {
   bool ended_ = false;
 };
 
+// What people type to leave.
+bool asks_to_leave(const std::string& line) {
+  const size_t first = line.find_first_not_of(" \t\r");
+  if (first == std::string::npos) return false;
+  const std::string word = line.substr(first, line.find_last_not_of(" \t\r;") + 1 - first);
+  return word == "exit" || word == "quit" || word == "\\q";
+}
+
 bool only_blanks(const std::string& text) {
   return text.find_first_not_of(" \t\r\n;") == std::string::npos;
 }
 
 int run_interactive(Session& session, OutputFormat format) {
-  print_out("Strandline {}. Statements end with ';', Ctrl-D leaves.\n", version());
+  print_out("Strandline {}. Statements end with ';', exit or Ctrl-D leaves.\n", version());
   while (true) {
     std::string text;
     StatementScanner scanner;
@@ -94,6 +108,7 @@ int run_interactive(Session& session, OutputFormat format) {
         scanner = {};
         continue;
       }
+      if (text.empty() && asks_to_leave(line)) return kDone;
       text += line + "\n";
       ended = scanner.add(line) || only_blanks(text);
     }
@@ -153,12 +168,11 @@ int sql_command(const SqlArguments& arguments) {
   options.engine = arguments.engine;
   options.warehouse = arguments.warehouse;
   if (options.warehouse.empty()) {
-    auto found = default_warehouse();
+    const auto found = find_warehouse(options);
     if (!found.ok()) {
       print_error(found.error());
       return kUsage;
     }
-    options.warehouse = std::move(found).value();
   }
   auto session = Session::open(options);
   if (!session.ok()) {

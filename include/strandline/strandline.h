@@ -89,6 +89,8 @@ struct PipelineLocation {
   std::string name;
   std::string directory;  // absolute
   std::string warehouse;  // absolute: the spec's storage, else warehouse/ beside the spec
+  std::string catalog;    // where names with fewer parts lie, as in the spec
+  std::string schema;
 };
 
 // The pipeline of a directory or spec file. Errors: kNotFound, kInvalidArgument (broken spec).
@@ -98,6 +100,8 @@ enum class OutputFormat { kTable, kCsv, kJson, kNdjson, kMarkdown };
 
 struct SessionOptions {
   std::string warehouse;  // empty: queries without tables only, names are WAREHOUSE_NOT_GIVEN
+  std::string catalog;    // of names without one; empty = main
+  std::string schema;     // of names without one; empty = default
   EngineOptions engine;
   std::string directory;  // relative paths in SQL resolve against it; empty = current
 };

@@ -33,6 +33,15 @@ sql::TableName Context::absolute_name(sql::TableName name) const {
   return name;
 }
 
+Result<delta::Table> Context::table_at_path(const sql::TableName& name) const {
+  if (name.parts.size() != 1 || name.parts[0].empty()) {
+    return invalid_argument("INVALID_NAME", "{} names no path", sql::to_string(name));
+  }
+  std::string path = absolute_path(name.parts[0]);
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return delta::Table(store, parquet, std::move(path));
+}
+
 Error table_missing(const catalog::Warehouse& warehouse, const catalog::QualifiedName& name,
                     const SourcePlace& place) {
   std::string hint;
@@ -56,10 +65,9 @@ Error table_missing(const catalog::Warehouse& warehouse, const catalog::Qualifie
 }
 
 Result<FoundTable> find_table(const Context& context, const sql::TableName& name) {
-  SL_ASSIGN(auto* warehouse, context.needs_warehouse());
   const auto full = context.absolute_name(name);
   if (full.is_path) {
-    SL_ASSIGN(auto table, warehouse->table(full, context.defaults));
+    SL_ASSIGN(auto table, context.table_at_path(full));
     SL_ASSIGN(const bool exists, table.exists());
     if (!exists) {
       auto error =
@@ -70,6 +78,7 @@ Result<FoundTable> find_table(const Context& context, const sql::TableName& name
     SL_ASSIGN(auto snapshot, table.snapshot());
     return FoundTable{std::move(table), std::move(snapshot), sql::to_string(full)};
   }
+  SL_ASSIGN(auto* warehouse, context.needs_warehouse());
   SL_ASSIGN(const auto qualified, warehouse->qualify(full, context.defaults));
   SL_ASSIGN(const auto view, warehouse->view(qualified));
   if (view) {

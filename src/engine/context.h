@@ -15,6 +15,7 @@ namespace strandline::engine {
 struct Context {
   duck::Connection* connection = nullptr;
   std::shared_ptr<storage::Store> store;
+  std::shared_ptr<delta::ParquetPort> parquet;
   catalog::Warehouse* warehouse = nullptr;               // null: the session has none
   catalog::Defaults defaults;                            // changed by USE
   std::map<std::string, std::string> settings;           // SET key = value
@@ -26,6 +27,8 @@ struct Context {
   std::string absolute_path(const std::string& path) const;
   // Relative delta.`path` names made absolute.
   sql::TableName absolute_name(sql::TableName name) const;
+  // The handle of a delta.`path` name, for which no warehouse is needed. Errors: INVALID_NAME.
+  Result<delta::Table> table_at_path(const sql::TableName& name) const;
 };
 
 // A Delta table of a statement, which must exist. name is as the user sees it.

@@ -39,7 +39,9 @@ Result<PipelineLocation> locate_pipeline(const std::string& path) {
     // A pipeline without files yet has a name and a warehouse all the same.
     if (error.code != "PIPELINE_EMPTY") return error;
   }
-  return PipelineLocation{loaded.spec.name, loaded.spec.root, loaded.spec.warehouse};
+  const auto& spec = loaded.spec;
+  return PipelineLocation{spec.name, spec.root, spec.warehouse, spec.defaults.catalog,
+                          spec.defaults.schema};
 }
 
 }  // namespace strandline

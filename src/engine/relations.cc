@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "pipeline/glob.h"
 #include "sql/parser.h"
@@ -65,6 +66,15 @@ Result<std::string> Relations::scan_at(const delta::Table& table, const sql::Tab
     }
     auto found = table.version_at(*ms);
     if (!found.ok()) return at(std::move(found).error(), use.place);
+    SL_ASSIGN(const auto newest, table.snapshot());
+    if (*ms > newest->timestamp_ms) {
+      return at(invalid_argument("DELTA_TIMESTAMP_GREATER_THAN_COMMIT",
+                                 "TIMESTAMP AS OF {} is after the last commit of {}, which is of "
+                                 "{}: name a time until then, or leave it out for the newest rows",
+                                 format_utc_ms(*ms), table.path(),
+                                 format_utc_ms(newest->timestamp_ms)),
+                use.place);
+    }
     version = *found;
   }
   auto snapshot = table.snapshot(version);
@@ -120,10 +130,8 @@ Result<std::string> Relations::resolve(const sql::TableUse& use,
       return text;
     }
   }
-  auto warehouse = context_.needs_warehouse();
-  if (!warehouse.ok()) return at(std::move(warehouse).error(), use.place);
   if (use.name.is_path) {
-    SL_ASSIGN(auto table, (*warehouse)->table(context_.absolute_name(use.name), defaults));
+    SL_ASSIGN(auto table, context_.table_at_path(use.name));
     SL_ASSIGN(const bool exists, table.exists());
     if (!exists) {
       return at(not_found("DELTA_TABLE_NOT_FOUND", "there is no Delta table at {}", table.path()),
@@ -131,6 +139,8 @@ Result<std::string> Relations::resolve(const sql::TableUse& use,
     }
     return scan_at(table, use);
   }
+  auto warehouse = context_.needs_warehouse();
+  if (!warehouse.ok()) return at(std::move(warehouse).error(), use.place);
   SL_ASSIGN(const auto qualified, (*warehouse)->qualify(use.name, defaults));
   SL_ASSIGN(const auto view, (*warehouse)->view(qualified));
   if (view) {

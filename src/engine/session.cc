@@ -49,12 +49,14 @@ class SqlSession : public Session {
  public:
   SqlSession(std::shared_ptr<duck::Database> database, std::unique_ptr<duck::Connection> connection,
              std::shared_ptr<storage::Store> store, std::shared_ptr<catalog::Warehouse> warehouse,
-             std::string directory)
+             catalog::Defaults defaults, std::string directory)
       : database_(std::move(database)),
         connection_(std::move(connection)),
         warehouse_(std::move(warehouse)) {
     context_.connection = connection_.get();
     context_.store = std::move(store);
+    context_.parquet = duck::make_parquet_port(database_);
+    context_.defaults = std::move(defaults);
     context_.warehouse = warehouse_.get();
     context_.directory = std::move(directory);
   }
@@ -206,9 +208,12 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options) {
     SL_ASSIGN(warehouse, catalog::Warehouse::open(store, duck::make_parquet_port(database),
                                                   options.warehouse));
   }
+  catalog::Defaults defaults;
+  if (!options.catalog.empty()) defaults.catalog = options.catalog;
+  if (!options.schema.empty()) defaults.schema = options.schema;
   return std::unique_ptr<Session>(std::make_unique<engine::SqlSession>(
       std::move(database), std::move(connection), std::move(store), std::move(warehouse),
-      directory.lexically_normal().string()));
+      std::move(defaults), directory.lexically_normal().string()));
 }
 
 }  // namespace strandline

@@ -185,12 +185,16 @@ class Update {
       sql::TableName name;
       std::string part;
       bool quoted = false;
-      for (const char c : text) {
-        if (c == '`') quoted = !quoted;
-        if (c == '.' && !quoted) {
+      for (size_t i = 0; i < text.size(); ++i) {
+        const char c = text[i];
+        if (c == '`' && quoted && i + 1 < text.size() && text[i + 1] == '`') {
+          part += text[++i];  // a doubled quote is one of the name's
+        } else if (c == '`') {
+          quoted = !quoted;
+        } else if (c == '.' && !quoted) {
           name.parts.push_back(part);
           part.clear();
-        } else if (c != '`') {
+        } else {
           part += c;
         }
       }

@@ -159,6 +159,7 @@ def test_a_failed_update_exits_1(pipeline):
         (["--warehose", "x"], "--warehouse"),
         (["--refresh", "a", "--full-refresh", "b"], "excludes"),
         (["--memory-limit", "lots"], "2GB"),
+        (["--memory-limit", "1KB"], "250MB"),
         (["--threads", "0"], "threads"),
         (["--full-refresh", " , "], "names no table"),
         (["no_such_directory"], "no_such_directory"),
@@ -176,6 +177,17 @@ def test_an_unknown_table_to_refresh_is_named(pipeline):
     assert "'custmers'" in report["errors"][0]["message"]
     assert "did you mean customers?" in report["errors"][0]["message"]
     assert not (pipeline / "warehouse/main").exists()
+
+
+def test_quoted_names_are_refreshed(tmp_path):
+    names = ["`ta ble.ü`", "`o``d, or not`", "plain"]
+    views = "".join(f"CREATE MATERIALIZED VIEW {name} AS SELECT 1 AS a;\n" for name in names)
+    write(tmp_path / "p/t.sql", views)
+    run("p", cwd=tmp_path)
+    report = run("p", "--refresh", "`TA BLE.ü`, main.default.`o``d, or not`", cwd=tmp_path)
+    done = {flow["name"]: flow["status"] for flow in report["flows"]}
+    assert list(done.values()) == ["COMPLETED", "COMPLETED", "EXCLUDED"], done
+    run("p", "--full-refresh", "`ta ble.ü`,plain", cwd=tmp_path)
 
 
 def on_terminal(arguments, **changes):

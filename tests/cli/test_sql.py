@@ -1,6 +1,8 @@
 """The contract of `strandline sql`, and of the commands beside run."""
 
 import json
+import os
+import pty
 import re
 import signal
 import subprocess
@@ -82,6 +84,47 @@ def test_the_default_warehouse(tmp_path):
     made = start("sql", "-c", "CREATE TABLE t AS SELECT 5 AS a", cwd=tmp_path / "p")
     assert made.returncode == 0, made.stderr
     assert (tmp_path / "lake/main/default/t/_delta_log").is_dir()
+
+
+def test_a_path_needs_no_warehouse(tmp_path):
+    sql(tmp_path / "w", "CREATE TABLE t AS SELECT 5 AS a", "csv")
+    (tmp_path / "elsewhere").mkdir()
+    table = tmp_path / "w/main/default/t"
+    for name in (table, f"{table}/", "../w/main/default/t"):
+        done = start("sql", "--format", "csv", "-c", f"SELECT a FROM delta.`{name}`; DESCRIBE delta.`{name}`",
+                     cwd=tmp_path / "elsewhere")
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == "a\n5\ncol_name,data_type,comment\na,int,\n"
+    gone = start("sql", "-c", f"SELECT 1 FROM delta.`{table}s`", cwd=tmp_path / "elsewhere")
+    assert gone.returncode == 1 and "DELTA_TABLE_NOT_FOUND" in gone.stderr
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_names_in_a_pipelines_folder_are_the_pipelines(tmp_path):
+    pipeline = tmp_path / "p"
+    start("init", pipeline)
+    spec = next(pipeline.glob("*.yml"))
+    lines = [line for line in spec.read_text().splitlines() if not line.startswith(("catalog:", "schema:", "database:"))]
+    spec.write_text("\n".join([*lines, "catalog: lake", "schema: silver", ""]))
+    done = start("run", pipeline)
+    assert done.returncode == 0, done.stdout + done.stderr
+    shown = start("sql", "--format", "csv", "-c", "SHOW TABLES; SELECT count(*) > 0 AS found FROM customers", cwd=pipeline)
+    assert shown.returncode == 0, shown.stderr
+    assert "silver,customers" in shown.stdout and "true" in shown.stdout
+    there = sql(pipeline / "warehouse", "SELECT count(*) > 0 AS found FROM lake.silver.customers")
+    assert there == [{"found": True}]
+
+
+@pytest.mark.parametrize("word", ["exit", " quit;", "\\q"])
+def test_a_word_leaves_the_terminal(word, tmp_path):
+    master, slave = pty.openpty()
+    process = subprocess.Popen([PROGRAM, "sql"], cwd=tmp_path, stdin=slave, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, env=environment())
+    os.write(master, f"SELECT 41 + 1 AS n;\n{word}\n".encode())
+    out, err = process.communicate(timeout=20)
+    os.close(slave)
+    os.close(master)
+    assert process.returncode == 0 and "42" in out and err == ""
 
 
 @pytest.mark.parametrize("name", ["select", "a.b", "über tisch", "50%", "x/y", "..", "t'q", "🙂"])
