@@ -710,7 +710,8 @@ TEST(PipelineTarget, OlderWritersNeedNoDeletionVectorsOrRowTracking) {
   ASSERT_EQ(report.status, UpdateStatus::kCompleted) << errors_of(report);
   EXPECT_THAT(p.rows("users"),
               ElementsAre("124|new|NULL", "125|Mercedes|Guadalajara", "126|Lily|Cancun"));
-  for (const auto& file : p.snapshot("users")->files) EXPECT_FALSE(file.deletion_vector);
+  const auto snapshot = p.snapshot("users");
+  for (const auto& file : snapshot->files) EXPECT_FALSE(file.deletion_vector);
 }
 
 TEST(PipelineTarget, RowIdsStayWhileTheKeyStays) {
