@@ -18,14 +18,15 @@
 
 namespace strandline::pipeline {
 
-// One engine for all tests of the program: opening it is the slowest step.
+// One engine for all tests of the program: opening it is the slowest step. It is never closed,
+// since the engine's thread-local data is gone when static objects are destroyed.
 inline std::shared_ptr<duck::Database> shared_database() {
-  static const std::shared_ptr<duck::Database> database = [] {
+  static const auto* const database = [] {
     auto opened = duck::Database::open({});
     EXPECT_TRUE(opened.ok());
-    return opened.ok() ? *opened : nullptr;
+    return new std::shared_ptr<duck::Database>(opened.ok() ? *opened : nullptr);
   }();
-  return database;
+  return *database;
 }
 
 class TestPipeline {
