@@ -61,7 +61,8 @@ int events_command(const EventsArguments& arguments) {
   }
   const std::string limit = arguments.limit > 0 ? fmt::format(" LIMIT {}", arguments.limit) : "";
   const std::string query = fmt::format(
-      "WITH events AS ({}), newest AS (SELECT * FROM events{} ORDER BY timestamp DESC, number DESC{}) "
+      "WITH events AS ({}), "
+      "newest AS (SELECT * FROM events{} ORDER BY timestamp DESC, number DESC{}) "
       "SELECT timestamp, level, event_type, flow_name, message, {} FROM newest "
       "ORDER BY timestamp, number",
       events, where, limit,

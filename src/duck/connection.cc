@@ -319,6 +319,15 @@ Error engine_error(duckdb_error_type type, const char* message) {
   if (type == DUCKDB_ERROR_INVALID) type = type_by_prefix(text);
   std::string code = take_public_name(text);
   if (code.empty()) code = "ENGINE_ERROR";
+  const auto says = [&text](const char* what) { return text.find(what) != std::string::npos; };
+  if (kind_of(type) == ErrorKind::kIo && says("No space left on device")) {
+    code = "DISK_FULL";
+    text += "\nFree some space and run again; nothing half-written is visible.";
+  } else if (kind_of(type) == ErrorKind::kIo &&
+             (says("Permission denied") || says("Read-only file system"))) {
+    code = "PERMISSION_DENIED";
+    text += "\nCheck the rights of that file and its folder.";
+  }
   if (type == DUCKDB_ERROR_OUT_OF_MEMORY) {
     text += "\nGive the program more memory (--memory-limit), fewer threads, or disk for spilling.";
   }

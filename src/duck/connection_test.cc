@@ -193,6 +193,21 @@ TEST_F(ConnectionTest, ErrorsHaveKinds) {
   EXPECT_EQ(described.error().kind, ErrorKind::kInvalidArgument);
 }
 
+TEST_F(ConnectionTest, WhatTheSystemRefusesHasItsName) {
+  const Error full = error_of(
+      "COPY (SELECT range FROM range(1000000)) TO '/dev/full' (FORMAT csv, USE_TMP_FILE false)");
+  EXPECT_EQ(full.kind, ErrorKind::kIo) << full.message;
+  EXPECT_EQ(full.code, "DISK_FULL") << full.message;
+  EXPECT_THAT(full.message, testing::AllOf(HasSubstr("/dev/full"), HasSubstr("Free some space")));
+  const Error denied = engine_error(DUCKDB_ERROR_INVALID,
+                                    "IO Error: Cannot open file \"/w/t/x\": Permission denied");
+  EXPECT_EQ(denied.kind, ErrorKind::kIo);
+  EXPECT_EQ(denied.code, "PERMISSION_DENIED");
+  EXPECT_THAT(denied.message, HasSubstr("/w/t/x"));
+  // Text of the data decides nothing.
+  EXPECT_EQ(error_of("SELECT 'No space left on device'::INT").code, "ENGINE_ERROR");
+}
+
 TEST_F(ConnectionTest, PublicNamesPassThrough) {
   const Error error = error_of("SELECT error('[AUTOCDC_X.NULL_KEY] key id is null')");
   EXPECT_EQ(error.kind, ErrorKind::kInvalidData);

@@ -463,10 +463,17 @@ Status FileWriter::copy(const std::string& select,
     }
     return {};
   };
-  SL_TRY(stream(connection_,
-                fmt::format("COPY ({}) TO {} ({}, FILENAME_PATTERN {})", select,
-                            quote_literal(absolute), copy_options_, quote_literal(prefix + "{i}")),
-                on_columns, on_chunk));
+  auto copied =
+      stream(connection_,
+             fmt::format("COPY ({}) TO {} ({}, FILENAME_PATTERN {})", select,
+                         quote_literal(absolute), copy_options_, quote_literal(prefix + "{i}")),
+             on_columns, on_chunk);
+  if (!copied.ok()) {
+    Error error = std::move(copied).error();
+    const bool is_ours = error.message.find(absolute + "/" + prefix) != std::string::npos;
+    if (is_ours && error.code == "PERMISSION_DENIED") error.code = "WAREHOUSE_NOT_WRITABLE";
+    return error;
+  }
   for (const WrittenFile& file : written) SL_TRY(finish(file, directory, values));
   return {};
 }

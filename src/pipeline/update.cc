@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <optional>
 #include <thread>
 
@@ -43,13 +44,8 @@ class CancelWatcher {
   std::thread thread_;
 };
 
-// The flow's name in front, unless the message says it; a way out when the disk is full.
+// The flow's name in front, unless the message says it.
 Error of_flow(Error error, const std::string& flow) {
-  if (error.kind == ErrorKind::kIo && error.message.find("No space left") != std::string::npos) {
-    error.code = "DISK_FULL";
-    error.message +=
-        ": free space or use another --warehouse, and run again; nothing half-written is visible";
-  }
   if (error.message.find(flow) != std::string::npos) return error;
   return error.with_context(fmt::format("flow '{}'", flow));
 }
@@ -279,7 +275,32 @@ class Update {
                      folder());
     }
     context_.pipeline_id = id->text();
-    return {};
+    const auto recorded = [&](const char* key) {
+      const Json* value = json->get(key);
+      return value != nullptr && value->is_string() ? value->text() : std::string();
+    };
+    return check_same_pipeline(recorded("folder"), recorded("place"), recorded("warehouse"));
+  }
+
+  // A name stands for one pipeline of a warehouse. A folder that no longer holds the pipeline has
+  // moved here, and a warehouse that was copied belongs to whoever uses the copy.
+  Status check_same_pipeline(const std::string& folder, const std::string& place,
+                             const std::string& warehouse) {
+    const PipelineSpec& spec = context_.spec;
+    place_is_known_ = folder == spec.root && warehouse == context_.warehouse->root();
+    std::error_code gone;
+    if (folder.empty() || warehouse != context_.warehouse->root() || folder == spec.root ||
+        std::filesystem::equivalent(folder, spec.root, gone)) {
+      return {};
+    }
+    const auto other = load_spec(*context_.store, place, std::nullopt);
+    if (other.spec.files.empty() || other.spec.name != spec.name) return {};
+    return already_exists(
+        "PIPELINE_NAME_TAKEN",
+        "warehouse '{}' already has a pipeline named '{}', that of '{}', and '{}' is another one: "
+        "give this one a name of its own ('name: …' in its spark-pipeline.yml) or use another "
+        "--warehouse; if the pipeline moved here, remove or rename the one in '{}' and run again",
+        context_.warehouse->root(), spec.name, folder, spec.root, folder);
   }
 
   Status prepare_folder() {
@@ -293,14 +314,20 @@ class Update {
     SL_TRY(context_.warehouse->prepare());
     SL_ASSIGN(lock_, FileLock::acquire(folder() + "/lock", context_.spec.name));
     SL_TRY(read_pipeline_id());
-    if (!context_.pipeline_id.empty()) return {};
-    const std::string id = new_uuid();
+    if (!context_.pipeline_id.empty() && place_is_known_) return {};
+    const std::string id = context_.pipeline_id.empty() ? new_uuid() : context_.pipeline_id;
     JsonWriter w;
     w.begin_object();
     w.key("id");
     w.value(id);
     w.key("name");
     w.value(context_.spec.name);
+    w.key("folder");
+    w.value(context_.spec.root);
+    w.key("place");  // what to look at to see whether the pipeline is still there
+    w.value(std::filesystem::absolute(options_.pipeline).lexically_normal().string());
+    w.key("warehouse");
+    w.value(context_.warehouse->root());
     w.end_object();
     SL_TRY(context_.store->put(folder() + "/pipeline.json", w.take()));
     context_.pipeline_id = id;
@@ -545,6 +572,7 @@ class Update {
   std::vector<std::unique_ptr<FlowRun>> runs_;
   std::vector<bool> selected_, refreshed_, failed_, blocked_;
   std::map<const FlowRun*, Error> check_failures_, recover_failures_;
+  bool place_is_known_ = false;
   FlowRun* running_ = nullptr;
   std::chrono::steady_clock::time_point flow_begin_;
 };

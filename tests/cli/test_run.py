@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import shutil
 import signal
 import subprocess
 import time
@@ -188,6 +189,33 @@ def test_quoted_names_are_refreshed(tmp_path):
     done = {flow["name"]: flow["status"] for flow in report["flows"]}
     assert list(done.values()) == ["COMPLETED", "COMPLETED", "EXCLUDED"], done
     run("p", "--full-refresh", "`ta ble.ü`,plain", cwd=tmp_path)
+
+
+def test_a_name_is_one_pipeline_of_a_warehouse(tmp_path):
+    view = "CREATE MATERIALIZED VIEW {} AS SELECT 1 AS a;"
+    write(tmp_path / "here/p/t.sql", view.format("t"))
+    write(tmp_path / "there/p/u.sql", view.format("u"))
+    lake = tmp_path / "lake"
+    run("here/p", "--warehouse", lake, cwd=tmp_path)
+    for more in ([], ["--dry-run"]):
+        error = run("there/p", "--warehouse", lake, *more, code=1, cwd=tmp_path)["errors"][0]
+        assert error["code"] == "PIPELINE_NAME_TAKEN"
+        for said in (tmp_path / "here/p", tmp_path / "there/p", "name: ", "moved"):
+            assert str(said) in error["message"]
+    assert not (lake / "main/default/u").exists()
+    run("here/p", "--warehouse", lake, cwd=tmp_path)
+
+    # A copy of the whole place, warehouse and all, is on its own.
+    shutil.copytree(lake, tmp_path / "copy")
+    run("there/p", "--warehouse", tmp_path / "copy", cwd=tmp_path)
+
+    # Another name is another pipeline; a folder that is gone has moved.
+    write(tmp_path / "there/p/pipeline.yml", "name: other\n")
+    run("there/p", "--warehouse", lake, cwd=tmp_path)
+    shutil.move(tmp_path / "here/p", tmp_path / "p")
+    run("p", "--warehouse", lake, cwd=tmp_path)
+    write(tmp_path / "here/p/t.sql", view.format("t"))
+    assert run("here/p", "--warehouse", lake, code=1, cwd=tmp_path)["errors"][0]["code"] == "PIPELINE_NAME_TAKEN"
 
 
 def on_terminal(arguments, **changes):
