@@ -1,5 +1,7 @@
 #include "cdc/plan.h"
 
+#include <strandline/suggest.h>
+
 #include <algorithm>
 #include <set>
 #include <string_view>
@@ -175,9 +177,11 @@ class Planner {
       if (expr == nullptr) return;
       for (const sql::Name& name : sql::columns_read(*expr)) {
         if (source_has(name.text)) continue;
+        const auto near = nearest_name(name.text, source_names());
         add(invalid_argument("UNRESOLVED_COLUMN",
-                             "{} reads '{}', which the source does not have; it has {}", clause,
-                             name.text, list_names(source_names())),
+                             "{} reads '{}', which the source does not have{}; it has {}", clause,
+                             name.text, near ? " (did you mean '" + *near + "'?)" : "",
+                             list_names(source_names())),
             name.place.line > 0 ? name.place : place);
       }
     };

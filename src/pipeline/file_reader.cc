@@ -409,6 +409,49 @@ std::string json_rescued(const FileOptions& options, const Schema& schema,
 // --- Parquet
 // --------------------------------------------------------------------------------------
 
+// The engine renames columns that differ only in case (A, a becomes A, a_1). wanted: the columns to
+// be read; null: all of them.
+Status check_parquet_names(duck::Connection& connection, const std::vector<ConsumedFile>& files,
+                           const std::vector<duck::ResultColumn>& found, const Schema* wanted) {
+  const auto renamed = [&](const duck::ResultColumn& column) {
+    const size_t mark = column.name.rfind('_');
+    if (mark == std::string::npos || mark + 1 == column.name.size() ||
+        column.name.find_first_not_of("0123456789", mark + 1) != std::string::npos) {
+      return false;
+    }
+    return std::any_of(found.begin(), found.end(), [&](const auto& other) {
+      return same_name(other.name, column.name.substr(0, mark));
+    });
+  };
+  if (std::none_of(found.begin(), found.end(), renamed)) return {};
+  for (const auto& file : files) {
+    SL_ASSIGN(
+        const auto nodes,
+        connection.query(fmt::format(
+            "SELECT name, coalesce(num_children, 0) FROM parquet_schema({})", path_list({file}))));
+    // Depth first, the root before all: its children are the columns.
+    std::map<std::string, std::string> seen;
+    std::vector<int64_t> open;  // children still to come, of each node around
+    for (const auto& row : nodes.rows) {
+      const std::string name = row[0].value_or("");
+      if (open.size() == 1) {
+        const auto [first, fresh] = seen.emplace(fold_name(name), name);
+        if (!fresh && (wanted == nullptr || wanted->find(name))) {
+          return invalid_data("COLUMN_ALREADY_EXISTS",
+                              "Parquet file '{}' has the columns '{}' and '{}', which are one name "
+                              "because case does not count: write the file anew with other names, "
+                              "or declare a schema without them",
+                              file.path, first->second, name);
+        }
+      }
+      if (!open.empty()) --open.back();
+      open.push_back(std::stoll(row[1].value_or("0")));
+      while (!open.empty() && open.back() == 0) open.pop_back();
+    }
+  }
+  return {};
+}
+
 Result<std::string> parquet_typed(duck::Connection& connection, const Schema& schema,
                                   const std::vector<ConsumedFile>& files, bool with_path,
                                   bool with_index) {
@@ -417,6 +460,7 @@ Result<std::string> parquet_typed(duck::Connection& connection, const Schema& sc
                   path_list(files), with_path ? ", filename='__strandline_path'" : "",
                   with_index ? ", file_row_number=true" : "");
   SL_ASSIGN(const auto found, connection.describe("SELECT * FROM " + read));
+  SL_TRY(check_parquet_names(connection, files, found, &schema));
   std::string select;
   for (size_t i = 0; i < schema.fields.size(); ++i) {
     const auto& field = schema.fields[i];
@@ -592,6 +636,7 @@ Result<Schema> find_parquet(duck::Connection& connection, const std::vector<Cons
             connection.describe(fmt::format("SELECT * FROM read_parquet({}, union_by_name=true, "
                                             "hive_partitioning=false)",
                                             path_list(files))));
+  SL_TRY(check_parquet_names(connection, files, columns, nullptr));
   Schema schema;
   for (const auto& column : columns) {
     DataType type = column.type;

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "pipeline/file_reader.h"
 #include "pipeline/glob.h"
+#include "pipeline/stream_check.h"
 #include "sql/duckdb_printer.h"
 
 namespace strandline::pipeline {
@@ -182,6 +183,33 @@ Result<std::optional<FlowRun::Facts>> FlowRun::find_facts(std::vector<Error>* er
     if (!schema) return std::optional<Facts>();
   }
   const auto& sources = sources_.sources();
+  std::vector<Error> found;
+  const auto fail = [&](Error error) {
+    error = placed(std::move(error), flow_.place);
+    if (error.code == "ENGINE_ERROR") error.code = "QUERY_INVALID";
+    found.push_back(std::move(error));
+  };
+  // All that was found, or the first of it.
+  const auto failed = [&]() -> Result<std::optional<Facts>> {
+    if (errors == nullptr) return found.front();
+    for (auto& error : found) errors->push_back(std::move(error));
+    return std::optional<Facts>();
+  };
+  // Names first: the engine renames what differs only in case and places errors in its own text.
+  const auto names = sources_.output_columns(
+      *flow_.query,
+      [&](size_t i) -> OutputColumns {
+        std::vector<OutputColumn> columns;
+        const bool files = sources[i].kind == SourceKind::kFiles;
+        const Schema schema = files ? file_columns(sources[i].files, *schemas_[i]) : *schemas_[i];
+        for (const auto& field : schema.fields) columns.push_back({field.name, sources[i].place});
+        return columns;
+      },
+      &found);
+  const bool by_place = flow_.kind == FlowKind::kAppend && !flow_.by_name;
+  if (names && !by_place) {
+    if (auto error = repeated_column(*names)) fail(std::move(*error));
+  }
   auto printed = sources_.print(*flow_.query, now_micros(), [&](size_t i) -> Result<std::string> {
     if (sources[i].kind != SourceKind::kFiles) return empty_relation(*schemas_[i]);
     FileRelationOptions options;
@@ -189,21 +217,29 @@ Result<std::optional<FlowRun::Facts>> FlowRun::find_facts(std::vector<Error>* er
     return file_relation(*context_.connection, *context_.store, sources[i].files, *schemas_[i], {},
                          options);
   });
-  const auto fail = [&](Error error) -> Result<std::optional<Facts>> {
-    error = placed(std::move(error), flow_.place);
-    if (error.code == "ENGINE_ERROR") error.code = "QUERY_INVALID";
-    if (errors != nullptr) {
-      errors->push_back(std::move(error));
-      return std::optional<Facts>();
-    }
-    return error;
-  };
-  if (!printed.ok()) return fail(printed.error());
+  if (!printed.ok()) fail(printed.error());
+  if (!found.empty()) return failed();
   const std::string relation = "(" + *printed + ")";
   const auto columns = context_.connection->describe("SELECT * FROM " + relation);
-  if (!columns.ok()) return fail(columns.error());
+  if (!columns.ok()) {
+    fail(columns.error());
+    return failed();
+  }
+  if (!names && !by_place) {
+    // As a query of its own it keeps repeated names.
+    SL_ASSIGN(const auto whole, context_.connection->describe(*printed));
+    std::vector<OutputColumn> outputs;
+    for (const auto& column : whole) outputs.push_back({column.name, {}});
+    if (auto error = repeated_column(outputs)) {
+      fail(std::move(*error));
+      return failed();
+    }
+  }
   auto schema = described(*columns);
-  if (!schema.ok()) return fail(schema.error());
+  if (!schema.ok()) {
+    fail(schema.error());
+    return failed();
+  }
   Facts facts;
   facts.schema = std::move(*schema);
   if (const auto index = facts.schema.find("_metadata");
@@ -211,49 +247,63 @@ Result<std::optional<FlowRun::Facts>> FlowRun::find_facts(std::vector<Error>* er
     facts.hidden.fields.push_back(facts.schema.fields[*index]);
     facts.schema.fields.erase(facts.schema.fields.begin() + static_cast<long>(*index));
   }
-  if (flow_.kind == FlowKind::kAutoCdc && flow_.declaration->clauses.sequence_by) {
+  if (flow_.kind != FlowKind::kAutoCdc) return std::optional<Facts>(std::move(facts));
+
+  // Type of a clause's expression; nullopt when it has a mistake.
+  const auto& clauses = flow_.declaration->clauses;
+  const auto type_of = [&](const sql::ExprPtr& expr,
+                           const SourcePlace& place) -> std::optional<DataType> {
+    std::vector<Error> beyond_row;  // reported with the graph
+    check_row_expression(*expr, "", place, &beyond_row);
+    if (!beyond_row.empty()) {
+      facts.broken = true;
+      return {};
+    }
     sql::PrintOptions options;
     options.now_us = 0;
-    const auto text = sql::print_duckdb(*flow_.declaration->clauses.sequence_by, options);
-    if (!text.ok()) return fail(text.error());
-    const auto sequence =
-        context_.connection->describe(fmt::format("SELECT {} AS s FROM {}", *text, relation));
-    if (sequence.ok()) {
-      facts.sequence_type = (*sequence)[0].type;
-    } else {
-      // The compiler says which column is missing, when that is the reason.
-      const auto checked =
-          cdc::make_plan(*flow_.declaration, {facts.schema, facts.sequence_type, facts.hidden}, {});
-      if (checked.errors.empty()) return fail(sequence.error());
+    const auto text = sql::print_duckdb(*expr, options);
+    if (!text.ok()) {
+      fail(placed(text.error(), place));
+      return {};
+    }
+    const auto type =
+        context_.connection->describe(fmt::format("SELECT {} AS c FROM {}", *text, relation));
+    if (type.ok()) return (*type)[0].type;
+    facts.broken = true;
+    // The compiler says which column is missing, when that is the reason.
+    const auto checked = cdc::make_plan(*flow_.declaration, {facts.schema, {}, facts.hidden}, {});
+    const auto reads = sql::columns_read(*expr);
+    const bool said =
+        std::any_of(checked.errors.begin(), checked.errors.end(), [&](const Error& error) {
+          return error.code == "UNRESOLVED_COLUMN" &&
+                 std::any_of(reads.begin(), reads.end(), [&](const sql::Name& name) {
+                   return error.message.find("'" + name.text + "'") != std::string::npos;
+                 });
+        });
+    if (!said) fail(placed(type.error(), place));
+    return {};
+  };
+  if (clauses.sequence_by) {
+    const auto type = type_of(clauses.sequence_by, clauses.sequence_place);
+    // Any type that can be compared lets the other mistakes be found.
+    facts.sequence_type = type ? *type : DataType::primitive(TypeId::kLong);
+  }
+  const std::pair<sql::ExprPtr, SourcePlace> conditions[] = {
+      {clauses.delete_when, clauses.delete_place}, {clauses.truncate_when, clauses.truncate_place}};
+  for (const auto& [condition, place] : conditions) {
+    if (!condition) continue;
+    const auto type = type_of(condition, place);
+    if (type && type->id != TypeId::kBoolean && type->id != TypeId::kVoid) {
+      fail(placed(invalid_argument("NOT_A_CONDITION",
+                                   "APPLY AS … WHEN needs a condition, this is {}: compare "
+                                   "it with a value, as in operation = 'DELETE'",
+                                   to_sql(*type)),
+                  place));
     }
   }
-  if (flow_.kind == FlowKind::kAutoCdc) {
-    const auto& clauses = flow_.declaration->clauses;
-    const std::pair<sql::ExprPtr, SourcePlace> conditions[] = {
-        {clauses.delete_when, clauses.delete_place},
-        {clauses.truncate_when, clauses.truncate_place}};
-    for (const auto& [condition, place] : conditions) {
-      if (!condition) continue;
-      sql::PrintOptions options;
-      options.now_us = 0;
-      const auto text = sql::print_duckdb(*condition, options);
-      if (!text.ok()) return fail(placed(text.error(), place));
-      const auto found =
-          context_.connection->describe(fmt::format("SELECT {} AS c FROM {}", *text, relation));
-      if (!found.ok()) {
-        const auto checked = cdc::make_plan(*flow_.declaration,
-                                            {facts.schema, facts.sequence_type, facts.hidden}, {});
-        if (checked.errors.empty()) return fail(placed(found.error(), place));
-      } else if ((*found)[0].type.id != TypeId::kBoolean && (*found)[0].type.id != TypeId::kVoid) {
-        return fail(
-            placed(invalid_argument("NOT_A_CONDITION",
-                                    "APPLY AS … WHEN needs a condition, this is {}: compare "
-                                    "it with a value, as in operation = 'DELETE'",
-                                    to_sql((*found)[0].type)),
-                   place));
-      }
-    }
-  }
+  facts.broken = facts.broken || !found.empty();
+  if (errors == nullptr && !found.empty()) return found.front();
+  for (auto& error : found) errors->push_back(std::move(error));
   return std::optional<Facts>(std::move(facts));
 }
 
@@ -276,7 +326,7 @@ Status FlowRun::check(bool fresh, PlannedSchemas* planned, std::vector<Error>* e
       if (!error.place) error.place = flow_.place;
       errors->push_back(std::move(error));
     }
-    if (!checked.plan) return {};
+    if (!checked.plan || facts->broken) return {};
     schema = checked.plan->target_schema;
     declared_ = checked.plan->state_spec;
     facts_ = facts;

@@ -70,6 +70,7 @@ class FlowRun {
     Schema schema;           // columns of the flow's query
     Schema hidden;           // _metadata
     DataType sequence_type;  // kAutoCdc
+    bool broken = false;     // a clause has a mistake that is reported already
   };
   struct Execution;  // relations of one batch and what keeps them alive
 

@@ -241,6 +241,51 @@ TEST(PipelineFiles, RescuedDataColumn) {
   EXPECT_THAT(rows[1], HasSubstr("\"_corrupt_record\":\"broken\""));
 }
 
+TEST(PipelineFiles, ParquetColumnsThatDifferOnlyInCaseAreNamed) {
+  TestPipeline p;
+  std::filesystem::create_directories(p.path("pq"));
+  const std::string file = p.path("pq/a.parquet");
+  auto connection = shared_database()->connect();
+  ASSERT_TRUE(connection.ok());
+  ASSERT_TRUE(
+      (*connection)
+          ->execute("COPY (SELECT 1 AS id, {'name': 1} AS NAME, 'x' AS full, 3 AS seq) TO '" +
+                    file + "' (FORMAT parquet)")
+          .ok());
+  const auto run = [&](const std::string& options) {
+    p.write("t.sql",
+            "CREATE STREAMING TABLE t AS SELECT * FROM STREAM read_files('pq/*.parquet', format => "
+            "'parquet'" +
+                options + ");");
+    return p.run();
+  };
+  // A field of a struct is not a column.
+  auto report = run("");
+  ASSERT_EQ(report.status, UpdateStatus::kCompleted) << errors_of(report);
+
+  std::string bytes;
+  {
+    std::ifstream in(file, std::ios::binary);
+    bytes.assign(std::istreambuf_iterator<char>(in), {});
+  }
+  for (size_t at = bytes.find("full"); at != std::string::npos; at = bytes.find("full", at)) {
+    bytes.replace(at, 4, "Name");
+  }
+  p.write("pq/b.parquet", bytes);
+  p.remove("warehouse");
+  report = run("");
+  ASSERT_NE(report.status, UpdateStatus::kCompleted);
+  EXPECT_EQ(report.errors.at(0).code, "COLUMN_ALREADY_EXISTS");
+  EXPECT_THAT(report.errors.at(0).message, HasSubstr("'NAME' and 'Name'"));
+  EXPECT_THAT(report.errors.at(0).message, HasSubstr("b.parquet"));
+  report = run(", schema => 'id INT, name STRING'");
+  ASSERT_NE(report.status, UpdateStatus::kCompleted);
+  EXPECT_EQ(report.errors.at(0).code, "COLUMN_ALREADY_EXISTS");
+  // Columns with one meaning can be read.
+  report = run(", schema => 'id INT, seq INT'");
+  EXPECT_EQ(report.status, UpdateStatus::kCompleted) << errors_of(report);
+}
+
 TEST(PipelineFiles, CsvAndParquet) {
   TestPipeline p;
   p.write("t.sql", R"sql(

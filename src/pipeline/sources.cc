@@ -230,6 +230,25 @@ Result<std::string> FlowSources::print(
   return sql::print_duckdb(query, resolve, options);
 }
 
+OutputColumns FlowSources::output_columns(const sql::Query& query,
+                                          const std::function<OutputColumns(size_t)>& columns_of,
+                                          std::vector<Error>* errors) const {
+  const ColumnsOf of_use = [&](const sql::TableUse& use) -> OutputColumns {
+    const std::string at = place_key(use.place);
+    if (const auto source = source_at_.find(at); source != source_at_.end()) {
+      return columns_of(source->second);
+    }
+    const auto view = view_at_.find(at);
+    if (view == view_at_.end()) return {};
+    auto columns = output_columns(*view->second.query, columns_of, errors);
+    if (view->second.columns.empty()) return columns;
+    std::vector<OutputColumn> renamed;
+    for (const auto& column : view->second.columns) renamed.push_back({column, use.place});
+    return renamed;
+  };
+  return pipeline::output_columns(query, of_use, errors);
+}
+
 std::string empty_relation(const Schema& schema) {
   std::string out = "(SELECT ";
   for (const auto& field : schema.fields) {

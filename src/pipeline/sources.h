@@ -16,6 +16,7 @@
 #include "pipeline/delta_source.h"
 #include "pipeline/file_options.h"
 #include "pipeline/graph.h"
+#include "pipeline/query_names.h"
 
 namespace strandline::pipeline {
 
@@ -48,6 +49,11 @@ class FlowSources {
   // The flow's query as DuckDB SQL with relation_of(source index) for each source.
   Result<std::string> print(const sql::Query& query, int64_t now_us,
                             const std::function<Result<std::string>(size_t)>& relation_of) const;
+
+  // Columns of the flow's query, see query_names.h; columns_of gives those of a source.
+  OutputColumns output_columns(const sql::Query& query,
+                               const std::function<OutputColumns(size_t)>& columns_of,
+                               std::vector<Error>* errors) const;
 
  private:
   struct ViewUse {

@@ -120,7 +120,5 @@ TypeId known_type(const Expr& expr);
 bool is_integer(TypeId type);
 // DuckDB's name of a type, "" if it has none here.
 std::string duckdb_type(const DataType& type);
-// The name Spark gives a column without an alias.
-std::string output_name(const Expr& expr);
 
 }  // namespace strandline::sql

@@ -28,6 +28,9 @@ std::optional<Name> plain_column(const Expr& expr);
 // The literal's value as text, if the expression is a literal.
 std::optional<std::string> literal_text(const Expr& expr);
 
+// The name Spark gives a column without an alias.
+std::string output_name(const Expr& expr);
+
 struct PrintOptions {
   // Text for current_timestamp(), now(), current_date(): the batch's planned time, microseconds
   // UTC.
