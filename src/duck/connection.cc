@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "duck/engine.h"
 #include "duck/file_sets.h"
+#include "duck/json_fields.h"
 #include "duck/key_filter_bits.h"
 
 namespace strandline::duck {
@@ -304,6 +305,7 @@ Result<std::shared_ptr<Database>> Database::open(const DatabaseOptions& options)
   SL_ASSIGN(const auto connection, database->connect());
   SL_TRY(register_file_functions(raw(*connection), database->file_sets()));
   SL_TRY(register_key_filter_function(raw(*connection), database->key_filters()));
+  SL_TRY(register_json_fields_function(raw(*connection)));
   return std::shared_ptr<Database>(std::move(database));
 }
 

@@ -16,18 +16,10 @@ bool is_integer(TypeId id) {
          id == TypeId::kByte;
 }
 
-// JSON text of a value -> its characters.
-std::string json_text(const std::string& value) {
-  return fmt::format(
-      "CASE WHEN starts_with({0}, '\"') THEN {0} ->> '$' ELSE CAST({0} AS VARCHAR) END", value);
-}
-
 }  // namespace
 
 std::string carrier_type(const DataType& type) {
   switch (type.id) {
-    case TypeId::kDecimal:
-      return "JSON";  // tells numbers, which are doubles to the engine, from text
     case TypeId::kStruct: {
       std::string out = "STRUCT(";
       for (const auto& field : *type.fields) {
@@ -59,23 +51,11 @@ std::string bad_value(const std::string& value, const DataType& type, TextKind k
           "WHEN CAST(TRY_CAST({0} AS {1}) AS VARCHAR) = {0} THEN false "
           "ELSE NOT regexp_full_match({0}, '\\s*[+-]?[0-9]+(\\.0*)?\\s*') END",
           value, target);
-    case TypeId::kDecimal: {
-      const auto check = [&](const std::string& text) {
-        return fmt::format(
-            "(TRY_CAST({0} AS {1}) IS NULL OR NOT regexp_full_match({0}, "
-            "'\\s*[+-]?[0-9]*(\\.[0-9]{{0,{2}}}0*)?\\s*'))",
-            text, target, type.scale);
-      };
-      if (kind == TextKind::kText) {
-        return fmt::format("({0} IS NOT NULL AND {1})", value, check(value));
-      }
-      // A JSON number went through a double: 15 digits are certain, integers of 64 bits are.
+    case TypeId::kDecimal:
       return fmt::format(
-          "CASE WHEN {0} IS NULL THEN false WHEN starts_with({0}, '\"') THEN {1} "
-          "WHEN contains({0}, '.') AND strlen({0}) > 17 THEN true ELSE {2} END",
-          value, check(fmt::format("({} ->> '$')", value)),
-          check(fmt::format("CAST({} AS VARCHAR)", value)));
-    }
+          "({0} IS NOT NULL AND (TRY_CAST({0} AS {1}) IS NULL OR NOT regexp_full_match({0}, "
+          "'\\s*[+-]?[0-9]*(\\.[0-9]{{0,{2}}}0*)?\\s*')))",
+          value, target, type.scale);
     case TypeId::kDouble:
       return fmt::format("({0} IS NOT NULL AND TRY_CAST({0} AS DOUBLE) IS NULL)", value);
     case TypeId::kFloat:
@@ -107,12 +87,7 @@ std::string bad_value(const std::string& value, const DataType& type, TextKind k
       if (kind == TextKind::kText) return "false";
       return fmt::format("({0} IS NOT NULL AND TRY(from_base64({0})) IS NULL)", value);
     case TypeId::kString:
-      if (kind == TextKind::kText) return "false";
-      // A number of more than 17 digits, which went through a double.
-      return fmt::format(
-          "COALESCE(contains({0}, 'e+') AND regexp_full_match({0}, "
-          "'-?[0-9]\\.[0-9]{{14,17}}e\\+[0-9]+'), false)",
-          value);
+      return "false";
     case TypeId::kStruct: {
       std::string out;
       for (const auto& field : *type.fields) {
@@ -145,9 +120,6 @@ std::string good_value(const std::string& value, const DataType& type, TextKind 
   switch (type.id) {
     case TypeId::kString:
       return value;
-    case TypeId::kDecimal:
-      return fmt::format("TRY_CAST({} AS {})", kind == TextKind::kJson ? json_text(value) : value,
-                         target);
     case TypeId::kBinary:
       return kind == TextKind::kText ? fmt::format("encode({})", value)
                                      : fmt::format("TRY(from_base64({}))", value);

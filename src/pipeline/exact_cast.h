@@ -9,11 +9,11 @@ namespace strandline::pipeline {
 
 // How values come out of a file reader.
 enum class TextKind {
-  kJson,  // columns of read_json as carrier_type says
+  kJson,  // texts of sl_json_fields, nested ones as carrier_type says
   kText,  // VARCHAR, as in CSV
 };
 
-// DuckDB type in which a JSON value of this type is read: text where the engine would round.
+// DuckDB type in which a JSON value of this type is read: texts, which keep every digit.
 std::string carrier_type(const DataType& type);
 
 // Boolean SQL: the value (an expression without side effects, evaluated several times) is not null

@@ -304,22 +304,89 @@ int64_t largest_object_bytes(const std::vector<ConsumedFile>& files) {
   return std::min(largest, kMost);
 }
 
-std::string json_raw(const FileOptions& options, const Schema& schema,
-                     const std::vector<ConsumedFile>& files, bool with_path, bool with_index) {
-  std::string select;
-  std::string columns;
-  for (size_t i = 0; i < schema.fields.size(); ++i) {
-    const auto& field = schema.fields[i];
-    select += fmt::format("{}{} AS r{}", i > 0 ? ", " : "", quote_name(field.name), i);
-    columns += fmt::format("{}{}: {}", i > 0 ? ", " : "", quote_literal(field.name),
-                           quote_literal(carrier_type(field.type)));
+// What sl_json_fields shall find in a record.
+std::string json_shape(const DataType& type) {
+  switch (type.id) {
+    case TypeId::kLong:
+    case TypeId::kInteger:
+    case TypeId::kShort:
+    case TypeId::kByte:
+    case TypeId::kDecimal:
+      return "\"number\"";
+    case TypeId::kStruct: {
+      std::string out = "{";
+      for (const auto& field : *type.fields) {
+        if (out.size() > 1) out += ",";
+        out += json_string(field.name) + ":" + json_shape(field.type);
+      }
+      return out + "}";
+    }
+    case TypeId::kArray:
+      return "[" + json_shape(*type.element) + "]";
+    case TypeId::kMap:
+      return "[\"map\"," + json_shape(*type.element) + "]";
+    default:
+      return "\"text\"";
   }
-  if (with_path) select += ", __strandline_path";
-  if (with_index) select += ", row_number() OVER () AS __strandline_n";
-  return fmt::format(
-      "(SELECT {} FROM read_json({}, format='{}', columns={{{}}}, maximum_object_size={}{}))",
-      select, path_list(files), json_format(options), columns, largest_object_bytes(files),
-      with_path ? ", filename='__strandline_path'" : "");
+}
+
+std::string json_fields(const std::string& record, const Schema& schema, const char* mode) {
+  return fmt::format("sl_json_fields({}, {}, '{}')", record,
+                     quote_literal(json_shape(DataType::structure(schema.fields))), mode);
+}
+
+// Files that begin with a byte order mark, which the engine's reader does not take, apart from the
+// others. Files of which values span lines are looked through: the engine takes a cut array.
+struct JsonFiles {
+  std::vector<ConsumedFile> plain;
+  std::vector<ConsumedFile> marked;
+};
+
+bool is_cut(const std::string& text) {
+  int64_t depth = 0;
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted) {
+      if (c == '\\') ++i;
+      if (c == '"') quoted = false;
+    } else if (c == '"') {
+      quoted = true;
+    } else if (c == '{' || c == '[') {
+      ++depth;
+    } else if (c == '}' || c == ']') {
+      --depth;
+    }
+  }
+  return quoted || depth > 0;
+}
+
+Result<JsonFiles> look_at_json(storage::Store& store, const FileOptions& options,
+                               const std::vector<ConsumedFile>& files) {
+  JsonFiles out;
+  for (const auto& file : files) {
+    if (is_compressed(file.path)) {
+      out.plain.push_back(file);
+      continue;
+    }
+    const int64_t wanted = options.multi_line ? file.size_bytes : 3;
+    SL_ASSIGN(const auto text,
+              store.read_range(file.path, 0, std::min<int64_t>(file.size_bytes, wanted)));
+    const bool marked = text.starts_with("\xef\xbb\xbf");
+    if (options.multi_line && marked) {
+      return invalid_data("MALFORMED_RECORD",
+                          "file '{}': begins with a byte order mark, which multiLine => true does "
+                          "not take: save it without",
+                          file.path);
+    }
+    if (options.multi_line && is_cut(text)) {
+      return invalid_data("MALFORMED_RECORD",
+                          "file '{}': ends inside a value: write the file anew and whole",
+                          file.path);
+    }
+    (marked ? out.marked : out.plain).push_back(file);
+  }
+  return out;
 }
 
 // Lines of text files with their number from 1, blank ones left out.
@@ -327,44 +394,66 @@ std::string lines_of(const std::vector<ConsumedFile>& files) {
   return fmt::format(
       "(SELECT p, n, rtrim(s[n], chr(13)) AS l FROM (SELECT p, s, unnest(range(1, len(s) + 1)) AS "
       "n FROM "
-      "(SELECT filename AS p, string_split(content, chr(10)) AS s FROM read_text({}))) "
+      "(SELECT filename AS p, string_split(ltrim(content, chr(65279)), chr(10)) AS s FROM "
+      "read_text({}))) "
       "WHERE trim(s[n], ' ' || chr(9) || chr(13)) <> '')",
       path_list(files));
 }
 
-// A JSON value of line column l as read_json would give it to good_value: text for scalars.
-std::string line_value(const Field& field) {
-  std::string path = "$.\"";
-  for (const char c : field.name) {
-    if (c == '"' || c == '\\') path += '\\';
-    path += c;
+// Valid JSON of every record as j, with its file's path as p.
+std::string json_records(const FileOptions& options, const JsonFiles& files) {
+  std::string out;
+  if (!files.plain.empty() || files.marked.empty()) {
+    out = fmt::format(
+        "SELECT CAST(json AS VARCHAR) AS j, p FROM read_json_objects({}, format='{}', "
+        "maximum_object_size={}, filename='p')",
+        path_list(files.plain), json_format(options), largest_object_bytes(files.plain));
   }
-  path += "\"";
-  return fmt::format("NULLIF(json_extract(l, {}), 'null'::JSON)", quote_literal(path));
+  if (!files.marked.empty()) {
+    if (!out.empty()) out += " UNION ALL ";
+    out += fmt::format("SELECT CASE WHEN json_valid(l) THEN l END AS j, p FROM {}",
+                       lines_of(files.marked));
+  }
+  return "(" + out + ")";
 }
 
-// Scalars as text, nested values through the engine's own transform.
-std::string line_raw(const std::string& json, const DataType& type) {
-  if (type.is_nested()) {
-    return fmt::format("TRY(CAST({} AS {}))", json, carrier_type(type));
-  }
-  if (type.id == TypeId::kDecimal) return json;
-  return fmt::format(
-      "CASE WHEN starts_with({0}, '\"') THEN {0} ->> '$' ELSE CAST({0} AS VARCHAR) END", json);
-}
-
-// Lines with j0, j1, … (JSON of each column) and r0, r1, … and ok (the line is a JSON object).
-std::string json_lines(const Schema& schema, const std::vector<ConsumedFile>& files) {
-  std::string values =
-      "p, n, l, (json_valid(l) AND json_type(CASE WHEN json_valid(l) THEN l END) = 'OBJECT') AS ok";
-  std::string raw = "p, n, l, ok";
+std::string json_raw(const FileOptions& options, const Schema& schema, const JsonFiles& files,
+                     bool with_path, bool with_index) {
+  std::string select;
   for (size_t i = 0; i < schema.fields.size(); ++i) {
-    values += fmt::format(", CASE WHEN json_valid(l) THEN {} END AS j{}",
-                          line_value(schema.fields[i]), i);
-    raw += fmt::format(", j{}, {} AS r{}", i,
-                       line_raw(fmt::format("j{}", i), schema.fields[i].type), i);
+    const auto& type = schema.fields[i].type;
+    const std::string text = fmt::format("f[{}]", i + 3);
+    select += fmt::format(
+        "{}{} AS r{}", i > 0 ? ", " : "",
+        type.is_nested() ? fmt::format("CAST(CAST({} AS JSON) AS {})", text, carrier_type(type))
+                         : text,
+        i);
   }
-  return fmt::format("(SELECT {} FROM (SELECT {} FROM {}))", raw, values, lines_of(files));
+  if (with_path) select += ", p AS __strandline_path";
+  if (with_index) select += ", row_number() OVER () AS __strandline_n";
+  return fmt::format("(SELECT {} FROM (SELECT {} AS f{} FROM {}))", select,
+                     json_fields("j", schema, "strict"), with_path ? ", p" : "",
+                     json_records(options, files));
+}
+
+// Lines with j0, j1, … (JSON of each column), r0, r1, …, problem (what is wrong with the record) and
+// extras (members without a column).
+std::string json_lines(const Schema& schema, const std::vector<ConsumedFile>& files) {
+  std::string raw = "p, n, l, f[1] AS problem, f[2] AS extras";
+  const size_t count = schema.fields.size();
+  for (size_t i = 0; i < count; ++i) {
+    const auto& type = schema.fields[i].type;
+    const std::string text = fmt::format("f[{}]", i + 3);
+    raw += fmt::format(
+        ", f[{}] AS j{}, {} AS r{}", count + i + 3, i,
+        type.is_nested()
+            ? fmt::format("TRY(CAST(CAST({} AS JSON) AS {}))", text, carrier_type(type))
+            : text,
+        i);
+  }
+  return fmt::format("(SELECT {} FROM (SELECT p, n, l, {} AS f FROM {}))", raw,
+                     json_fields("CASE WHEN json_valid(l) THEN l END", schema, "raw"),
+                     lines_of(files));
 }
 
 std::string bad_line_value(size_t i, const DataType& type) {
@@ -376,34 +465,26 @@ std::string json_rescued(const FileOptions& options, const Schema& schema,
                          const std::vector<ConsumedFile>& files, bool with_path, bool with_index) {
   std::string select;
   std::string entries;
-  std::string known;
   for (size_t i = 0; i < schema.fields.size(); ++i) {
     const auto& field = schema.fields[i];
     const std::string bad = bad_line_value(i, field.type);
-    select += fmt::format("CASE WHEN ok AND NOT {} THEN {} END AS {}, ", bad,
+    select += fmt::format("CASE WHEN problem IS NULL AND NOT {} THEN {} END AS {}, ", bad,
                           good_value(fmt::format("r{}", i), field.type, TextKind::kJson),
                           quote_name(field.name));
-    entries += fmt::format("{}CASE WHEN {} THEN struct_pack(k := {}, v := j{}) END",
-                           i > 0 ? ", " : "", bad, quote_literal(field.name), i);
-    known += (i > 0 ? ", " : "") + quote_literal(field.name);
+    entries += fmt::format("CASE WHEN {} THEN {} || j{} END, ", bad,
+                           quote_literal(json_string(field.name) + ":"), i);
   }
-  const std::string found = fmt::format(
-      "list_concat(list_filter([{}], lambda x: x IS NOT NULL), "
-      "list_transform(list_filter(json_keys("
-      "CASE WHEN ok THEN l END), lambda k: k NOT IN ({})), lambda k: struct_pack(k := k, v := "
-      "json_extract(l, '$.\"' || replace(replace(k, '\\', '\\\\'), '\"', '\\\"') || '\"'))))",
-      entries, known);
+  // Put together as text: the engine's JSON functions would print numbers anew.
   const std::string rescued = fmt::format(
-      "CASE WHEN NOT ok THEN CAST(json_object('_corrupt_record', l, '_file_path', 'file://' || p) "
-      "AS VARCHAR) "
-      "WHEN len({0}) > 0 THEN CAST(to_json(map_from_entries(list_append({0}, struct_pack(k := "
-      "'_file_path', "
-      "v := to_json('file://' || p))))) AS VARCHAR) END",
-      found);
+      "CASE WHEN problem IS NOT NULL THEN CAST(json_object('_corrupt_record', l, '_file_path', "
+      "'file://' || p) AS VARCHAR) "
+      "WHEN found <> '' THEN '{{' || found || ',\"_file_path\":' || to_json('file://' || p) || "
+      "'}}' END");
   select += fmt::format("{} AS {}", rescued, quote_name(*options.rescued_column));
   if (with_path) select += ", p AS __strandline_path";
   if (with_index) select += ", n AS __strandline_n";
-  return fmt::format("(SELECT {} FROM {})", select, json_lines(schema, files));
+  return fmt::format("(SELECT {} FROM (SELECT *, concat_ws(',', {}extras) AS found FROM {}))",
+                     select, entries, json_lines(schema, files));
 }
 
 // --- Parquet
@@ -450,6 +531,20 @@ Status check_parquet_names(duck::Connection& connection, const std::vector<Consu
     }
   }
   return {};
+}
+
+// A file without a byte is no Parquet file; it holds no rows, as for Spark.
+Result<std::vector<ConsumedFile>> without_empty(storage::Store& store,
+                                                const std::vector<ConsumedFile>& files) {
+  std::vector<ConsumedFile> out;
+  for (const auto& file : files) {
+    if (file.size_bytes == 0) {
+      SL_ASSIGN(const auto info, store.stat(file.path));
+      if (info.size_bytes == 0) continue;
+    }
+    out.push_back(file);
+  }
+  return out;
 }
 
 Result<std::string> parquet_typed(duck::Connection& connection, const Schema& schema,
@@ -573,13 +668,12 @@ std::optional<DataType> evolve(const DataType& known, const DataType& found, Fil
   return {};
 }
 
-Result<Schema> find_json(duck::Connection& connection, const FileOptions& options,
-                         const std::vector<ConsumedFile>& files) {
+Result<Schema> find_json(duck::Connection& connection, storage::Store& store,
+                         const FileOptions& options, const std::vector<ConsumedFile>& files) {
+  SL_ASSIGN(const auto known, look_at_json(store, options, files));
   SL_ASSIGN(const auto rows,
-            connection.query(
-                fmt::format("SELECT json_group_structure(json) FROM read_json_objects({}, "
-                            "format='{}', maximum_object_size={})",
-                            path_list(files), json_format(options), largest_object_bytes(files))));
+            connection.query(fmt::format("SELECT json_group_structure(CAST(j AS JSON)) FROM {}",
+                                         json_records(options, known))));
   Schema schema;
   if (rows.rows.empty() || !rows.rows[0][0]) return schema;
   SL_ASSIGN(const auto structure, Json::parse(*rows.rows[0][0]));
@@ -677,17 +771,27 @@ std::optional<std::string> after(const std::string& text, const std::string& mar
   return text.substr(from, text.find('\n', from) - from);
 }
 
-std::optional<Error> explain_json(duck::Connection& connection, const FileOptions& options,
-                                  const Schema& schema, const std::vector<ConsumedFile>& files) {
-  if (options.multi_line) return {};
+std::optional<Error> explain_json(duck::Connection& connection, storage::Store& store,
+                                  const FileOptions& options, const Schema& schema,
+                                  const std::vector<ConsumedFile>& files) {
+  if (options.multi_line) {
+    for (const auto& file : files) {
+      const auto sql = file_relation(connection, store, options, schema, {file});
+      if (!sql.ok()) return sql.error();
+      const auto rows = connection.query(fmt::format("SELECT max(hash(t)) FROM {} AS t", *sql));
+      if (rows.ok() || rows.error().kind != ErrorKind::kInvalidData) continue;
+      return invalid_data(rows.error().code, "file '{}': {}", file.path, rows.error().message);
+    }
+    return {};
+  }
   std::string checks;
   for (size_t i = 0; i < schema.fields.size(); ++i) {
     checks += fmt::format(" WHEN {} THEN {}", bad_line_value(i, schema.fields[i].type), i);
   }
   for (const auto& file : files) {
     const auto rows =
-        connection.query(fmt::format("SELECT n, ok, why, left(l, 200) FROM (SELECT n, ok, l, CASE "
-                                     "WHEN NOT ok THEN -1{} END AS why FROM "
+        connection.query(fmt::format("SELECT n, problem, why, left(l, 200) FROM (SELECT n, problem, "
+                                     "l, CASE WHEN problem IS NOT NULL THEN -1{} END AS why FROM "
                                      "{}) WHERE why IS NOT NULL ORDER BY n LIMIT 1",
                                      checks, json_lines(schema, {file})));
     if (!rows.ok() || rows->rows.empty()) continue;
@@ -697,9 +801,9 @@ std::optional<Error> explain_json(duck::Connection& connection, const FileOption
     if (why < 0) {
       return at_line(
           invalid_data("MALFORMED_RECORD",
-                       "file '{}', line {}: not a JSON object: {} — correct the line, or keep bad "
+                       "file '{}', line {}: {}: {} — correct the line, or keep bad "
                        "records with rescuedDataColumn => '_rescued_data'",
-                       file.path, line, row[3].value_or("")),
+                       file.path, line, row[1].value_or(""), row[3].value_or("")),
           file.path, line);
     }
     const auto& field = schema.fields[static_cast<size_t>(why)];
@@ -811,8 +915,9 @@ Result<std::string> file_relation(duck::Connection& connection, storage::Store& 
       if (options.rescued_column) {
         out = json_rescued(options, schema, files, path, index);
       } else {
+        SL_ASSIGN(const auto known, look_at_json(store, options, files));
         out = fmt::format("(SELECT {}{} FROM {})", exact_columns(schema, TextKind::kJson), tail,
-                          json_raw(options, schema, files, path, index));
+                          json_raw(options, schema, known, path, index));
       }
       break;
     case FileFormat::kCsv: {
@@ -848,7 +953,9 @@ Result<std::string> file_relation(duck::Connection& connection, storage::Store& 
       break;
     }
     case FileFormat::kParquet: {
-      SL_ASSIGN(out, parquet_typed(connection, schema, files, path, index));
+      SL_ASSIGN(const auto filled, without_empty(store, files));
+      if (filled.empty()) return empty_relation(columns, relation.with_metadata);
+      SL_ASSIGN(out, parquet_typed(connection, schema, filled, path, index));
       break;
     }
   }
@@ -863,7 +970,7 @@ Result<Schema> infer_schema(duck::Connection& connection, storage::Store& store,
   if (!files.empty()) {
     switch (options.format) {
       case FileFormat::kJson: {
-        SL_ASSIGN(found, find_json(connection, options, files));
+        SL_ASSIGN(found, find_json(connection, store, options, files));
         break;
       }
       case FileFormat::kCsv: {
@@ -871,7 +978,9 @@ Result<Schema> infer_schema(duck::Connection& connection, storage::Store& store,
         break;
       }
       case FileFormat::kParquet: {
-        SL_ASSIGN(found, find_parquet(connection, files));
+        SL_ASSIGN(const auto filled, without_empty(store, files));
+        if (filled.empty()) break;
+        SL_ASSIGN(found, find_parquet(connection, filled));
         break;
       }
     }
@@ -917,7 +1026,7 @@ std::optional<Error> explain_failure(duck::Connection& connection, storage::Stor
                                      const std::vector<ConsumedFile>& files, const Error& error) {
   switch (options.format) {
     case FileFormat::kJson:
-      return explain_json(connection, options, schema, files);
+      return explain_json(connection, store, options, schema, files);
     case FileFormat::kCsv:
       return explain_csv(connection, store, options, schema, files, error);
     case FileFormat::kParquet:

@@ -86,8 +86,23 @@ TEST_F(FileReaderTest, JsonValuesAreExactOrErrors) {
   EXPECT_EQ(json("1.250", DataType::decimal(10, 2)), "1.25");
   EXPECT_THAT(json("1.234", DataType::decimal(10, 2)), HasSubstr("VALUE_OUT_OF_TYPE"));
   EXPECT_EQ(json("\"12345678901234567.89\"", DataType::decimal(20, 2)), "12345678901234567.89");
-  EXPECT_THAT(json("12345678901234567.89", DataType::decimal(20, 2)),
+  EXPECT_EQ(json("12345678901234567.89", DataType::decimal(20, 2)), "12345678901234567.89");
+  EXPECT_THAT(json("100000000000000.001", DataType::decimal(20, 2)),
               HasSubstr("VALUE_OUT_OF_TYPE"));
+  EXPECT_THAT(json("100000000000000.001", DataType::decimal(20, 2)),
+              HasSubstr("the value 100000000000000.001 of"));
+  EXPECT_THAT(json("1.000000000000000001", DataType::decimal(38, 17)),
+              HasSubstr("VALUE_OUT_OF_TYPE"));
+  EXPECT_EQ(json("1.00000000000000001", DataType::decimal(38, 17)), "1.00000000000000001");
+  EXPECT_EQ(json("0.0000001", DataType::decimal(38, 17)), "0.00000010000000000");
+  EXPECT_EQ(json("1e-7", DataType::decimal(38, 17)), "0.00000010000000000");
+  EXPECT_EQ(json("-12.5e3", DataType::decimal(20, 2)), "-12500.00");
+  EXPECT_EQ(json("1.5E1", type(TypeId::kInteger)), "15");
+  EXPECT_THAT(json("1.5e0", type(TypeId::kInteger)), HasSubstr("VALUE_OUT_OF_TYPE"));
+  EXPECT_THAT(json("1e999", DataType::decimal(38, 0)), HasSubstr("VALUE_OUT_OF_TYPE"));
+  EXPECT_EQ(json("9007199254740993.0", type(TypeId::kLong)), "9007199254740993");
+  EXPECT_THAT(json("9007199254740993.5", type(TypeId::kLong)), HasSubstr("VALUE_OUT_OF_TYPE"));
+  EXPECT_EQ(json("0.1000000000000000055511151231257827", type(TypeId::kDouble)), "0.1");
   EXPECT_EQ(json("0.1", type(TypeId::kDouble)), "0.1");
   EXPECT_THAT(json("\"x\"", type(TypeId::kDouble)), HasSubstr("VALUE_OUT_OF_TYPE"));
   EXPECT_EQ(json("true", type(TypeId::kBoolean)), "true");
@@ -107,7 +122,10 @@ TEST_F(FileReaderTest, JsonValuesAreExactOrErrors) {
   EXPECT_EQ(json("{\"x\":1}", type(TypeId::kString)), "{\"x\":1}");
   EXPECT_EQ(json("123456789012345678901234567890", type(TypeId::kString)),
             "123456789012345678901234567890");
-  EXPECT_THAT(json("12345678901234567.89", type(TypeId::kString)), HasSubstr("VALUE_OUT_OF_TYPE"));
+  EXPECT_EQ(json("12345678901234567.8900", type(TypeId::kString)), "12345678901234567.8900");
+  EXPECT_EQ(json("{\"x\": [1.00000000000000001]}", type(TypeId::kString)),
+            "{\"x\":[1.00000000000000001]}");
+  EXPECT_EQ(json(R"("q\"\\ \u00e9\uD83D\uDE00\n")", type(TypeId::kString)), "q\"\\ é😀\n");
   EXPECT_EQ(json("\"aGk=\"", type(TypeId::kBinary)), "hi");
 }
 
@@ -125,6 +143,92 @@ TEST_F(FileReaderTest, JsonNestedValuesAreExactOrErrors) {
             "{k=1}");
   EXPECT_THAT(json("{\"k\":1.5}", DataType::map(type(TypeId::kString), type(TypeId::kInteger))),
               HasSubstr("VALUE_OUT_OF_TYPE"));
+}
+
+TEST_F(FileReaderTest, NestedNumbersKeepTheirDigits) {
+  const auto inner = DataType::structure({Field{"x", DataType::decimal(38, 17), true, {}}});
+  EXPECT_EQ(json("[{\"X\":1.00000000000000001}]", DataType::array(inner)),
+            "[{'x': 1.00000000000000001}]");
+  EXPECT_EQ(json("{\"k\":9007199254740993.0}",
+                 DataType::map(type(TypeId::kString), type(TypeId::kLong))),
+            "{k=9007199254740993}");
+  EXPECT_THAT(json("[1.00000000000000001]", DataType::array(DataType::decimal(20, 2))),
+              HasSubstr("VALUE_OUT_OF_TYPE"));
+  EXPECT_THAT(json("5", inner), HasSubstr("VALUE_OUT_OF_TYPE"));
+}
+
+TEST_F(FileReaderTest, JsonNamesMatchInAnyCase) {
+  const auto columns = schema({{"id", type(TypeId::kLong)}, {"Naïve", type(TypeId::kString)}});
+  EXPECT_THAT(read({}, columns, {write("n.json", "{\"ID\":1,\"naïve\":\"x\"}\n")}),
+              ElementsAre("1|x"));
+  for (const char* bad : {"{\"id\":1,\"id\":2}", "{\"id\":1,\"Id\":1}", "{\"z\":1,\"z\":1}"}) {
+    const auto got =
+        read({}, columns, {write("n.json", "{\"id\":0}\n" + std::string(bad) + "\n")}).at(0);
+    EXPECT_THAT(got, HasSubstr("MALFORMED_RECORD"));
+    EXPECT_THAT(got, HasSubstr("n.json', line 2"));
+    FileOptions options;
+    options.rescued_column = "r";
+    EXPECT_THAT(read(options, columns, {write("n.json", std::string(bad) + "\n")}).at(0),
+                HasSubstr("NULL|NULL|{\"_corrupt_record\":"));
+  }
+}
+
+TEST_F(FileReaderTest, JsonMapKeyTwiceIsMalformed) {
+  const auto got = json("{\"k\":1,\"k\":2}",
+                        DataType::map(type(TypeId::kString), type(TypeId::kInteger)));
+  EXPECT_THAT(got, HasSubstr("MALFORMED_RECORD"));
+  EXPECT_THAT(got, HasSubstr("one.json', line 1"));
+}
+
+TEST_F(FileReaderTest, RescuedNumbersAreAsWritten) {
+  FileOptions options;
+  options.rescued_column = "r";
+  EXPECT_THAT(read(options, schema({{"d", DataType::decimal(20, 2)}}),
+                   {write("r.json", "{\"d\":100000000000000.001,\"n\":1.0000000000000000001}\n")})
+                  .at(0),
+              HasSubstr("NULL|{\"d\":100000000000000.001,\"n\":1.0000000000000000001,"
+                        "\"_file_path\":\"file:///"));
+}
+
+TEST_F(FileReaderTest, ByteOrderMarkIsLeftOut) {
+  const auto columns = schema({{"id", type(TypeId::kLong)}});
+  const std::vector<ConsumedFile> files = {
+      write("m.json", "\xef\xbb\xbf{\"id\":1}\n{\"id\":2}\n"), write("p.json", "{\"id\":3}\n"),
+      write("e.json", "")};
+  EXPECT_THAT(read({}, columns, files), testing::UnorderedElementsAre("1", "2", "3"));
+  const auto found = infer_schema(*connection_, *store_, {}, files, nullptr);
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(found->fields.size(), 1u);
+  const auto bad = read({}, columns, {write("m.json", "\xef\xbb\xbf{\"id\":1}\n{\"id\":\n")});
+  EXPECT_THAT(bad.at(0), HasSubstr("m.json', line 2"));
+}
+
+TEST_F(FileReaderTest, CutMultiLineFileIsAnError) {
+  FileOptions options;
+  options.multi_line = true;
+  const auto columns = schema({{"id", type(TypeId::kLong)}});
+  EXPECT_THAT(read(options, columns, {write("w.json", "[{\"id\":\n5},{\"ID\":6}]\n")}),
+              ElementsAre("5", "6"));
+  for (const char* cut : {"[{\"id\":5},", "[{\"id\":5}", "[{\"id\":5,\"s\":\"]}"}) {
+    const auto got = read(options, columns, {write("c.json", cut)}).at(0);
+    EXPECT_THAT(got, HasSubstr("MALFORMED_RECORD"));
+    EXPECT_THAT(got, HasSubstr("c.json"));
+  }
+  const auto got = read(options, columns, {write("c.json", "[{\"id\":5,\n\"id\":6}]")}).at(0);
+  EXPECT_THAT(got, HasSubstr("MALFORMED_RECORD"));
+  EXPECT_THAT(got, HasSubstr("c.json"));
+}
+
+TEST_F(FileReaderTest, EmptyParquetFileHasNoRows) {
+  FileOptions options;
+  options.format = FileFormat::kParquet;
+  const auto columns = schema({{"id", type(TypeId::kLong)}});
+  const auto empty = write("e.parquet", "");
+  const auto path = (folder_ / "p.parquet").string();
+  ASSERT_TRUE(connection_->execute("COPY (SELECT 7::BIGINT AS id) TO '" + path + "'").ok());
+  EXPECT_TRUE(read(options, columns, {empty}).empty());
+  EXPECT_THAT(read(options, columns, {empty, {path, 0, 0}}), ElementsAre("7"));
+  EXPECT_TRUE(infer_schema(*connection_, *store_, options, {empty}, nullptr).ok());
 }
 
 TEST_F(FileReaderTest, MalformedJsonNamesFileAndLine) {

@@ -108,7 +108,8 @@ Status FlowRun::check_files_unchanged(const BatchPlan& plan) const {
 
 // The record behind an engine's error, when it is one of the batch's files.
 Error FlowRun::explain(const BatchPlan& plan, Error error) const {
-  const bool engine = error.code == "ENGINE_ERROR" || error.code == "VALUE_OUT_OF_TYPE";
+  const bool engine = error.code == "ENGINE_ERROR" || error.code == "VALUE_OUT_OF_TYPE" ||
+                      error.code == "MALFORMED_RECORD";
   if (!engine || error.kind == ErrorKind::kCancelled) return error;
   const auto& sources = sources_.sources();
   for (size_t i = 0; i < sources.size(); ++i) {

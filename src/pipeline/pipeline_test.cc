@@ -204,7 +204,7 @@ TEST(PipelineFiles, FieldsThatDifferOnlyInCaseAreNamed) {
           "CREATE STREAMING TABLE t; CREATE FLOW f AS AUTO CDC INTO t FROM STREAM "
           "read_files('data', format => 'json') "
           "KEYS (id) SEQUENCE BY seq;");
-  p.write("data/1.json", "{\"id\":1,\"seq\":1,\"ID\":2}\n");
+  p.write("data/1.json", "{\"id\":1,\"seq\":1}\n{\"ID\":2,\"seq\":1}\n");
   const auto report = p.run();
   ASSERT_EQ(report.status, UpdateStatus::kFailed);
   EXPECT_EQ(report.errors.at(0).code, "DUPLICATE_COLUMN");

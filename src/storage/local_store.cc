@@ -168,6 +168,8 @@ class LocalStore : public Store {
         error = errno;
         break;
       }
+      // Opening a pipe or a device would wait for ever.
+      if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) continue;
       found.push_back(info_of(prefix + name, status));
     }
     closedir(dir);
@@ -180,6 +182,9 @@ class LocalStore : public Store {
   Result<FileInfo> stat(const std::string& path) override {
     struct stat status{};
     if (::stat(path.c_str(), &status) != 0) return os_error(errno, "look at", path);
+    if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
+      return io_error("IO_ERROR", "cannot read {}: it is neither a file nor a directory", path);
+    }
     return info_of(path, status);
   }
 

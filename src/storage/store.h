@@ -30,7 +30,8 @@ class Store {
   // length bytes at offset; fewer is kCorrupt. Errors: kNotFound, kIo, kCorrupt.
   virtual Result<std::string> read_range(const std::string& path, int64_t offset,
                                          int64_t length) = 0;
-  // Direct children of a directory, sorted by name. A missing directory is kNotFound.
+  // Direct children of a directory, sorted by name: regular files and directories, pipes and
+  // devices are left out. A missing directory is kNotFound.
   virtual Result<std::vector<FileInfo>> list(const std::string& directory) = 0;
   virtual Result<FileInfo> stat(const std::string& path) = 0;
   // Creates the file with these bytes unless the name exists (kAlreadyExists). Durable and never
