@@ -995,7 +995,7 @@ Result<Schema> infer_schema(duck::Connection& connection, storage::Store& store,
     }
     auto& old = schema.fields[*index];
     if (options.format == FileFormat::kJson && old.name != field.name) {
-      return invalid_data("DUPLICATE_COLUMN",
+      return invalid_data("COLUMN_ALREADY_EXISTS",
                           "read_files('{}'): fields '{}' and '{}' differ only in case: declare a "
                           "schema with one of "
                           "them",

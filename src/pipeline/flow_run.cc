@@ -32,7 +32,7 @@ Result<Schema> described(const std::vector<duck::ResultColumn>& columns) {
       }
     }
     if (schema.find(column.name)) {
-      return invalid_argument("DUPLICATE_COLUMN",
+      return invalid_argument("COLUMN_ALREADY_EXISTS",
                               "the query gives two columns '{}': rename one of them", column.name);
     }
     schema.fields.push_back(Field{column.name, std::move(type), true, {}});

@@ -207,7 +207,7 @@ TEST(PipelineFiles, FieldsThatDifferOnlyInCaseAreNamed) {
   p.write("data/1.json", "{\"id\":1,\"seq\":1}\n{\"ID\":2,\"seq\":1}\n");
   const auto report = p.run();
   ASSERT_EQ(report.status, UpdateStatus::kFailed);
-  EXPECT_EQ(report.errors.at(0).code, "DUPLICATE_COLUMN");
+  EXPECT_EQ(report.errors.at(0).code, "COLUMN_ALREADY_EXISTS");
   EXPECT_THAT(report.errors.at(0).message, HasSubstr("'id' and 'ID'"));
 }
 
