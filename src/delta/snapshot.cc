@@ -471,10 +471,9 @@ Result<Version> Table::version_at(int64_t timestamp_ms) const {
   }
   if (low == begin) {
     SL_ASSIGN(const int64_t earliest, time_of(versions[begin]));
-    return not_found(
-        "DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION",
-        "table {} has no version as old as {}; its earliest kept version {} is of {}", path_,
-        format_utc_ms(timestamp_ms), versions[begin], format_utc_ms(earliest));
+    return not_found("DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION",
+                     "table {} has no version as old as {}; its earliest kept version {} is of {}",
+                     path_, format_utc_ms(timestamp_ms), versions[begin], format_utc_ms(earliest));
   }
   return versions[low - 1];
 }

@@ -433,7 +433,8 @@ void json_fields(duckdb_function_info info, duckdb_data_chunk input, duckdb_vect
     values.assign(width, {});
     reader.start();
     const auto record = text_at(records, row);
-    const size_t begin = record ? std::min(record->find_first_not_of(" \t\r\n"), record->size()) : 0;
+    const size_t begin =
+        record ? std::min(record->find_first_not_of(" \t\r\n"), record->size()) : 0;
     if (!record || begin == record->size() || (*record)[begin] != '{') {
       reader.set_problem("not a JSON object");
     } else {
@@ -454,8 +455,8 @@ void json_fields(duckdb_function_info info, duckdb_data_chunk input, duckdb_vect
     }
     values[0] = reader.problem();
     if (strict && values[0]) {
-      const std::string message = "[MALFORMED_RECORD] " + *values[0] + ": " +
-                                  record.value_or("").substr(0, 200);
+      const std::string message =
+          "[MALFORMED_RECORD] " + *values[0] + ": " + record.value_or("").substr(0, 200);
       duckdb_scalar_function_set_error(info, message.c_str());
       return;
     }

@@ -68,12 +68,12 @@ Result<std::string> Relations::scan_at(const delta::Table& table, const sql::Tab
     if (!found.ok()) return at(std::move(found).error(), use.place);
     SL_ASSIGN(const auto newest, table.snapshot());
     if (*ms > newest->timestamp_ms) {
-      return at(invalid_argument("DELTA_TIMESTAMP_GREATER_THAN_COMMIT",
-                                 "TIMESTAMP AS OF {} is after the last commit of {}, which is of "
-                                 "{}: name a time until then, or leave it out for the newest rows",
-                                 format_utc_ms(*ms), table.path(),
-                                 format_utc_ms(newest->timestamp_ms)),
-                use.place);
+      return at(
+          invalid_argument("DELTA_TIMESTAMP_GREATER_THAN_COMMIT",
+                           "TIMESTAMP AS OF {} is after the last commit of {}, which is of "
+                           "{}: name a time until then, or leave it out for the newest rows",
+                           format_utc_ms(*ms), table.path(), format_utc_ms(newest->timestamp_ms)),
+          use.place);
     }
     version = *found;
   }

@@ -436,20 +436,19 @@ std::string json_raw(const FileOptions& options, const Schema& schema, const Jso
                      json_records(options, files));
 }
 
-// Lines with j0, j1, … (JSON of each column), r0, r1, …, problem (what is wrong with the record) and
-// extras (members without a column).
+// Lines with j0, j1, … (JSON of each column), r0, r1, …, problem (what is wrong with the record)
+// and extras (members without a column).
 std::string json_lines(const Schema& schema, const std::vector<ConsumedFile>& files) {
   std::string raw = "p, n, l, f[1] AS problem, f[2] AS extras";
   const size_t count = schema.fields.size();
   for (size_t i = 0; i < count; ++i) {
     const auto& type = schema.fields[i].type;
     const std::string text = fmt::format("f[{}]", i + 3);
-    raw += fmt::format(
-        ", f[{}] AS j{}, {} AS r{}", count + i + 3, i,
-        type.is_nested()
-            ? fmt::format("TRY(CAST(CAST({} AS JSON) AS {}))", text, carrier_type(type))
-            : text,
-        i);
+    raw += fmt::format(", f[{}] AS j{}, {} AS r{}", count + i + 3, i,
+                       type.is_nested() ? fmt::format("TRY(CAST(CAST({} AS JSON) AS {}))", text,
+                                                      carrier_type(type))
+                                        : text,
+                       i);
   }
   return fmt::format("(SELECT {} FROM (SELECT p, n, l, {} AS f FROM {}))", raw,
                      json_fields("CASE WHEN json_valid(l) THEN l END", schema, "raw"),
@@ -789,22 +788,21 @@ std::optional<Error> explain_json(duck::Connection& connection, storage::Store& 
     checks += fmt::format(" WHEN {} THEN {}", bad_line_value(i, schema.fields[i].type), i);
   }
   for (const auto& file : files) {
-    const auto rows =
-        connection.query(fmt::format("SELECT n, problem, why, left(l, 200) FROM (SELECT n, problem, "
-                                     "l, CASE WHEN problem IS NOT NULL THEN -1{} END AS why FROM "
-                                     "{}) WHERE why IS NOT NULL ORDER BY n LIMIT 1",
-                                     checks, json_lines(schema, {file})));
+    const auto rows = connection.query(
+        fmt::format("SELECT n, problem, why, left(l, 200) FROM (SELECT n, problem, "
+                    "l, CASE WHEN problem IS NOT NULL THEN -1{} END AS why FROM "
+                    "{}) WHERE why IS NOT NULL ORDER BY n LIMIT 1",
+                    checks, json_lines(schema, {file})));
     if (!rows.ok() || rows->rows.empty()) continue;
     const auto& row = rows->rows[0];
     const int64_t line = std::stoll(row[0].value_or("0"));
     const int64_t why = std::stoll(row[2].value_or("-1"));
     if (why < 0) {
-      return at_line(
-          invalid_data("MALFORMED_RECORD",
-                       "file '{}', line {}: {}: {} — correct the line, or keep bad "
-                       "records with rescuedDataColumn => '_rescued_data'",
-                       file.path, line, row[1].value_or(""), row[3].value_or("")),
-          file.path, line);
+      return at_line(invalid_data("MALFORMED_RECORD",
+                                  "file '{}', line {}: {}: {} — correct the line, or keep bad "
+                                  "records with rescuedDataColumn => '_rescued_data'",
+                                  file.path, line, row[1].value_or(""), row[3].value_or("")),
+                     file.path, line);
     }
     const auto& field = schema.fields[static_cast<size_t>(why)];
     const auto value =

@@ -149,9 +149,9 @@ TEST_F(FileReaderTest, NestedNumbersKeepTheirDigits) {
   const auto inner = DataType::structure({Field{"x", DataType::decimal(38, 17), true, {}}});
   EXPECT_EQ(json("[{\"X\":1.00000000000000001}]", DataType::array(inner)),
             "[{'x': 1.00000000000000001}]");
-  EXPECT_EQ(json("{\"k\":9007199254740993.0}",
-                 DataType::map(type(TypeId::kString), type(TypeId::kLong))),
-            "{k=9007199254740993}");
+  EXPECT_EQ(
+      json("{\"k\":9007199254740993.0}", DataType::map(type(TypeId::kString), type(TypeId::kLong))),
+      "{k=9007199254740993}");
   EXPECT_THAT(json("[1.00000000000000001]", DataType::array(DataType::decimal(20, 2))),
               HasSubstr("VALUE_OUT_OF_TYPE"));
   EXPECT_THAT(json("5", inner), HasSubstr("VALUE_OUT_OF_TYPE"));
@@ -174,8 +174,8 @@ TEST_F(FileReaderTest, JsonNamesMatchInAnyCase) {
 }
 
 TEST_F(FileReaderTest, JsonMapKeyTwiceIsMalformed) {
-  const auto got = json("{\"k\":1,\"k\":2}",
-                        DataType::map(type(TypeId::kString), type(TypeId::kInteger)));
+  const auto got =
+      json("{\"k\":1,\"k\":2}", DataType::map(type(TypeId::kString), type(TypeId::kInteger)));
   EXPECT_THAT(got, HasSubstr("MALFORMED_RECORD"));
   EXPECT_THAT(got, HasSubstr("one.json', line 1"));
 }
@@ -192,9 +192,8 @@ TEST_F(FileReaderTest, RescuedNumbersAreAsWritten) {
 
 TEST_F(FileReaderTest, ByteOrderMarkIsLeftOut) {
   const auto columns = schema({{"id", type(TypeId::kLong)}});
-  const std::vector<ConsumedFile> files = {
-      write("m.json", "\xef\xbb\xbf{\"id\":1}\n{\"id\":2}\n"), write("p.json", "{\"id\":3}\n"),
-      write("e.json", "")};
+  const std::vector<ConsumedFile> files = {write("m.json", "\xef\xbb\xbf{\"id\":1}\n{\"id\":2}\n"),
+                                           write("p.json", "{\"id\":3}\n"), write("e.json", "")};
   EXPECT_THAT(read({}, columns, files), testing::UnorderedElementsAre("1", "2", "3"));
   const auto found = infer_schema(*connection_, *store_, {}, files, nullptr);
   ASSERT_TRUE(found.ok());

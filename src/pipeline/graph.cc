@@ -573,7 +573,8 @@ class Builder {
       }
       if (cdc != nullptr) {
         for (const auto& property : options.properties) {
-          if (lower(property.key) != "delta.appendonly" || lower(property.value) != "true") continue;
+          if (lower(property.key) != "delta.appendonly" || lower(property.value) != "true")
+            continue;
           fail(property.place.line > 0 ? property.place : dataset.place,
                invalid_argument("APPEND_ONLY_TARGET",
                                 "'delta.appendOnly' = 'true' does not go with the AUTO CDC flow "

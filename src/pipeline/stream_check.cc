@@ -226,9 +226,8 @@ void refuse_beyond_row(const sql::Expr& expr, const char* clause, const SourcePl
     errors->push_back(std::move(error));
     return;
   }
-  sql::for_each_child(expr, [&](const sql::ExprPtr& child) {
-    refuse_beyond_row(*child, clause, place, errors);
-  });
+  sql::for_each_child(
+      expr, [&](const sql::ExprPtr& child) { refuse_beyond_row(*child, clause, place, errors); });
 }
 
 }  // namespace
