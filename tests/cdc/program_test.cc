@@ -174,7 +174,7 @@ TEST_F(ProgramTest, NullSequenceFailsTheBatchWhole) {
     EXPECT_EQ(error.code, "AUTOCDC_MICROBATCH_VALIDATION.NULL_SEQUENCE");
     EXPECT_THAT(error.message, HasSubstr("1 events"));
     EXPECT_THAT(error.message, HasSubstr("id = 7"));
-    EXPECT_THAT(error.message, HasSubstr("WHERE"));
+    EXPECT_THAT(error.message, HasSubstr("Leave such rows out with WHERE in the source query"));
   }
 }
 

