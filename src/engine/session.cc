@@ -7,10 +7,12 @@
 #include "duck/delta_io.h"
 #include "duck/render.h"
 #include "engine/context.h"
+#include "engine/create_table.h"
+#include "engine/definitions.h"
 #include "engine/listing.h"
 #include "engine/relations.h"
+#include "engine/rows.h"
 #include "engine/show.h"
-#include "engine/tables.h"
 #include "sql/parser.h"
 
 namespace strandline {

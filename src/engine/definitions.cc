@@ -1,0 +1,182 @@
+#include "engine/definitions.h"
+
+#include <strandline/suggest.h>
+
+#include "base/error.h"
+#include "engine/names.h"
+#include "engine/relations.h"
+#include "sql/lexer.h"
+#include "sql/parser.h"
+
+namespace strandline::engine {
+namespace {
+
+// The query of CREATE VIEW ... AS query: what follows the first AS after which the text is one
+// query.
+std::string view_query_text(const std::string& text) {
+  const auto lexed = sql::lex(text, "");
+  for (const auto& token : lexed.tokens) {
+    if (token.kind != sql::TokenKind::kWord || token.upper != "AS") continue;
+    auto rest = text.substr(token.end);
+    const size_t first = rest.find_first_not_of(" \t\r\n");
+    if (first == std::string::npos) continue;
+    rest.erase(0, first);
+    if (sql::parse_query(rest, "").ok()) return rest;
+  }
+  return "";
+}
+
+}  // namespace
+
+Status create_schema(const Context& context, const sql::CreateSchema& statement) {
+  SL_ASSIGN(auto* warehouse, context.needs_warehouse());
+  if (statement.comment) {
+    return at(unsupported("UNSUPPORTED_CONSTRUCT", "COMMENT of a schema is not kept: leave it out"),
+              statement.name.place);
+  }
+  const auto& parts = statement.name.parts;
+  if (statement.name.is_path || parts.empty() || parts.size() > 2) {
+    return at(invalid_argument("INVALID_NAME", "{} is not a schema: write schema or catalog.schema",
+                               sql::to_string(statement.name)),
+              statement.name.place);
+  }
+  auto made = warehouse->create_schema(parts.size() == 2 ? parts[0] : context.defaults.catalog,
+                                       parts.back(), statement.if_not_exists);
+  if (!made.ok()) return at(std::move(made).error(), statement.name.place);
+  return {};
+}
+
+Status create_view(Context& context, const sql::CreateView& statement, const std::string& text) {
+  if (!statement.expectations.empty()) {
+    return at(invalid_argument("UNSUPPORTED_CONSTRAINT", "EXPECT belongs to views of a pipeline"),
+              statement.expectations[0].name.place);
+  }
+  if (!statement.properties.empty()) {
+    return at(unsupported("UNSUPPORTED_CONSTRUCT",
+                          "TBLPROPERTIES of a view are not kept: leave them out"),
+              statement.properties[0].place);
+  }
+  catalog::View view;
+  view.comment = statement.comment;
+  view.sql = view_query_text(text);
+  view.catalog = context.defaults.catalog;
+  view.schema = context.defaults.schema;
+  for (const auto& column : statement.columns) view.columns.push_back(column.text);
+  if (view.sql.empty()) {
+    return internal_error("INTERNAL_ERROR", "the query of view {} was not found in its statement",
+                          sql::to_string(statement.name));
+  }
+  // A view whose query cannot run is refused now, not at its first reader.
+  Relations relations(context);
+  SL_ASSIGN(const auto query, relations.print(*statement.query));
+  SL_ASSIGN(const auto columns, context.connection->describe(query));
+  if (!view.columns.empty() && view.columns.size() != columns.size()) {
+    return at(invalid_argument("CREATE_VIEW_COLUMN_ARITY_MISMATCH",
+                               "the view names {} columns, but its query gives {}",
+                               view.columns.size(), columns.size()),
+              statement.name.place);
+  }
+  if (statement.temporary) {
+    if (statement.name.is_path || statement.name.parts.size() != 1) {
+      return at(invalid_argument("INVALID_TEMP_OBJ_QUALIFIER",
+                                 "a temporary view has a plain name: {} has several parts",
+                                 sql::to_string(statement.name)),
+                statement.name.place);
+    }
+    const auto key = fold_name(statement.name.parts[0]);
+    if (context.temporary_views.contains(key)) {
+      if (statement.if_not_exists) return {};
+      if (!statement.or_replace) {
+        return at(
+            already_exists("TEMP_TABLE_OR_VIEW_ALREADY_EXISTS",
+                           "the temporary view {} exists: use CREATE OR REPLACE TEMPORARY VIEW",
+                           statement.name.parts[0]),
+            statement.name.place);
+      }
+    }
+    context.temporary_views[key] = std::move(view);
+    return {};
+  }
+  SL_ASSIGN(auto* warehouse, context.needs_warehouse());
+  SL_ASSIGN(const auto name, warehouse->qualify(statement.name, context.defaults));
+  auto made = warehouse->create_view(name, view, statement.or_replace);
+  if (!made.ok()) {
+    if (statement.if_not_exists && made.error().kind == ErrorKind::kAlreadyExists) return {};
+    return at(std::move(made).error(), statement.name.place);
+  }
+  return {};
+}
+
+Status drop(Context& context, const sql::Drop& statement) {
+  SL_ASSIGN(auto* warehouse, context.needs_warehouse());
+  const auto finish = [&statement](Status status) -> Status {
+    if (status.ok()) return {};
+    if (statement.if_exists && status.error().kind == ErrorKind::kNotFound) return {};
+    return at(std::move(status).error(), statement.name.place);
+  };
+  const auto& parts = statement.name.parts;
+  if (statement.what == sql::Drop::What::kSchema) {
+    if (statement.name.is_path || parts.empty() || parts.size() > 2) {
+      return at(
+          invalid_argument("INVALID_NAME", "{} is not a schema", sql::to_string(statement.name)),
+          statement.name.place);
+    }
+    return finish(warehouse->drop_schema(parts.size() == 2 ? parts[0] : context.defaults.catalog,
+                                         parts.back(), statement.cascade));
+  }
+  if (statement.what == sql::Drop::What::kView && parts.size() == 1 && !statement.name.is_path &&
+      context.temporary_views.erase(fold_name(parts[0])) > 0) {
+    return {};
+  }
+  SL_ASSIGN(const auto name, warehouse->qualify(statement.name, context.defaults));
+  SL_ASSIGN(const auto view, warehouse->view(name));
+  if (statement.what == sql::Drop::What::kView) {
+    if (!view) {
+      SL_ASSIGN(const bool is_table, warehouse->table_exists(name));
+      if (is_table) {
+        return at(invalid_argument("EXPECT_VIEW_NOT_TABLE", "{} is a table: use DROP TABLE",
+                                   name.to_string()),
+                  statement.name.place);
+      }
+    }
+    return finish(warehouse->drop_view(name));
+  }
+  if (view) {
+    return at(
+        invalid_argument("EXPECT_TABLE_NOT_VIEW", "{} is a view: use DROP VIEW", name.to_string()),
+        statement.name.place);
+  }
+  SL_ASSIGN(const bool is_table, warehouse->table_exists(name));
+  SL_ASSIGN(const bool is_external, warehouse->is_external(name));
+  if (!is_table && !is_external)
+    return finish(table_missing(*warehouse, name, statement.name.place));
+  return finish(warehouse->drop_table(name));
+}
+
+Status use(Context& context, const sql::Use& statement) {
+  SL_ASSIGN(auto* warehouse, context.needs_warehouse());
+  const auto& parts = statement.name.parts;
+  if (statement.name.is_path || parts.empty() || parts.size() > 2) {
+    return at(invalid_argument("INVALID_NAME",
+                               "{} is not a schema: write USE schema or USE catalog.schema",
+                               sql::to_string(statement.name)),
+              statement.name.place);
+  }
+  const auto catalog = parts.size() == 2 ? parts[0] : context.defaults.catalog;
+  SL_ASSIGN(const bool exists, warehouse->schema_exists(catalog, parts.back()));
+  if (!exists) {
+    std::string hint;
+    if (const auto known = warehouse->schemas(catalog); known.ok()) {
+      if (const auto near = nearest_name(parts.back(), *known))
+        hint = ": did you mean " + *near + "?";
+    }
+    return at(
+        not_found("SCHEMA_NOT_FOUND", "there is no schema {}.{}{}", catalog, parts.back(), hint),
+        statement.name.place);
+  }
+  context.defaults.catalog = catalog;
+  context.defaults.schema = parts.back();
+  return {};
+}
+
+}  // namespace strandline::engine
