@@ -83,6 +83,29 @@ Result<std::string> assign(const std::string& value, const DataType& from, const
                                       column.name, table)));
 }
 
+Result<std::vector<duck::ResultColumn>> given_columns(duck::Connection& connection,
+                                                      const std::string& query) {
+  SL_ASSIGN(auto columns, connection.describe(query));
+  std::string aliases;
+  std::string probes;
+  std::vector<size_t> probed;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    aliases += fmt::format("{}c{}", aliases.empty() ? "" : ", ", i);
+    if (columns[i].type.id != TypeId::kInteger) continue;
+    // NULL takes the type of its companion, a true INTEGER keeps its own.
+    probes += fmt::format("{}coalesce(given.c{}, 1::UTINYINT)", probed.empty() ? "" : ", ", i);
+    probed.push_back(i);
+  }
+  if (probed.empty()) return columns;
+  SL_ASSIGN(const auto answers, connection.describe(fmt::format("SELECT {} FROM ({}) AS given({})",
+                                                                probes, query, aliases)));
+  for (size_t i = 0; i < probed.size(); ++i) {
+    if (answers[i].engine_type != "UTINYINT") continue;
+    columns[probed[i]].type = DataType::primitive(TypeId::kVoid);
+  }
+  return columns;
+}
+
 Result<std::string> assign_all(const std::string& source,
                                const std::vector<duck::ResultColumn>& given, const Schema& schema,
                                const std::string& table, const AssignOptions& options) {

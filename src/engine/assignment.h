@@ -16,6 +16,11 @@ namespace strandline::engine {
 Result<std::string> assign(const std::string& value, const DataType& from, const Field& column,
                            const std::string& table);
 
+// The columns of a query as store assignment sees them: one of nothing but NULL is VOID, which any
+// column takes (describe() says INTEGER). Errors: those of the engine for a query it cannot plan.
+Result<std::vector<duck::ResultColumn>> given_columns(duck::Connection& connection,
+                                                      const std::string& query);
+
 struct AssignOptions {
   std::vector<std::string> columns;  // target column of each source column; empty = all, in order
   bool by_name = false;              // the source columns' own names are the targets

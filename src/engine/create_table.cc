@@ -174,7 +174,7 @@ Status create_table(const Context& context, const sql::CreateTable& statement) {
   std::vector<duck::ResultColumn> given;
   if (statement.query != nullptr) {
     SL_ASSIGN(query, relations.print(*statement.query));
-    SL_ASSIGN(given, context.connection->describe(query));
+    SL_ASSIGN(given, given_columns(*context.connection, query));
   }
   delta::NewTable definition;
   SL_ASSIGN(definition.schema, new_schema(statement, given));

@@ -23,7 +23,7 @@ Status insert(const Context& context, const sql::Insert& statement) {
   SL_TRY(refuse_pipeline_table(found, overwrite ? "INSERT OVERWRITE" : "INSERT"));
   Relations relations(context);
   SL_ASSIGN(const auto query, relations.print(*statement.query));
-  SL_ASSIGN(const auto given, context.connection->describe(query));
+  SL_ASSIGN(const auto given, given_columns(*context.connection, query));
   AssignOptions options;
   options.by_name = statement.by_name;
   for (const auto& column : statement.columns) options.columns.push_back(column.text);

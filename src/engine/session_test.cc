@@ -113,6 +113,15 @@ TEST_F(SessionTest, InsertMatchesColumnsByListAndByName) {
   EXPECT_THAT(run("INSERT INTO t (a, A) VALUES (1, 2)"), HasSubstr("given twice"));
 }
 
+TEST_F(SessionTest, EveryColumnTakesNull) {
+  run("CREATE TABLE t (a INT, day DATE, pairs MAP<STRING, INT>, s STRUCT<x: BINARY>)");
+  EXPECT_EQ(run("INSERT INTO t VALUES (1, NULL, NULL, NULL)"), "");
+  EXPECT_EQ(run("INSERT INTO t SELECT NULL AS a, NULL AS day, NULL AS pairs, NULL AS s"), "");
+  EXPECT_EQ(csv("SELECT count(*) AS n, count(day) AS days FROM t"), "n,days\n2,0\n");
+  EXPECT_THAT(run("INSERT INTO t VALUES (1, 2, NULL, NULL)"), HasSubstr("CANNOT_SAFELY_CAST"));
+  EXPECT_THAT(run("CREATE TABLE u AS SELECT NULL AS nothing"), HasSubstr("VOID"));
+}
+
 TEST_F(SessionTest, InsertNeverCutsAValue) {
   run("CREATE TABLE t (tiny TINYINT, money DECIMAL(6,2), day DATE, flag BOOLEAN)");
   EXPECT_THAT(run("INSERT INTO t (tiny) VALUES (300)"), HasSubstr("CAST_OVERFLOW"));
