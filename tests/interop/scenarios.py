@@ -1,0 +1,92 @@
+"""Tables that `strandline sql` writes for other readers: statements, and what a reader is known not to do."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness import query
+
+
+@dataclass
+class Scenario:
+    name: str
+    script: str  # statements that leave a table t
+    rows: int  # of the latest version
+    # Reader -> words of the error with which it refuses the table; it must refuse, so that a change is seen.
+    refused_by: dict = field(default_factory=dict)
+
+    def build(self, warehouse):
+        """The table's folder."""
+        query(warehouse, self.script)
+        return Path(warehouse) / "main" / "default" / "t"
+
+
+ALL_TYPES = """
+CREATE TABLE t (
+  k BIGINT NOT NULL, bo BOOLEAN, ti TINYINT, sm SMALLINT, i INT, f FLOAT, d DOUBLE, m DECIMAL(38,10), mi DECIMAL(9,2),
+  te STRING, bi BINARY, da DATE, ts TIMESTAMP, tn TIMESTAMP_NTZ, ar ARRAY<DOUBLE>, ma MAP<INT, STRING>,
+  st STRUCT<x: INT, y: STRUCT<z: STRING, w: DECIMAL(20,3)>>, deep ARRAY<STRUCT<q: MAP<STRING, ARRAY<BINARY>>, n: TIMESTAMP_NTZ>>
+);
+INSERT INTO t VALUES
+  (1, true, -128, -32768, -2147483648, 0.1, 1e300, 1234567890123456789012345678.0123456789, -9999999.99,
+   '', X'00FF', DATE'0001-01-01', TIMESTAMP'1969-12-31 23:59:59.999999', TIMESTAMP_NTZ'0001-01-01 00:00:00',
+   array(1.0D, NULL, -0.0D), map(1, 'a', 2, NULL), named_struct('x', 1, 'y', named_struct('z', 'q', 'w', 0.125)),
+   array(named_struct('q', map('k', array(X'00', NULL)), 'n', TIMESTAMP_NTZ'2024-02-29 12:30:00.5'), NULL)),
+  (2, false, 127, 32767, 2147483647, CAST('NaN' AS FLOAT), CAST('-Infinity' AS DOUBLE), 0, 0.01,
+   'größe ☃ \\n \\'quoted\\'', X'', DATE'9999-12-31', TIMESTAMP'9999-12-31 23:59:59.999999', TIMESTAMP_NTZ'9999-12-31 23:59:59.999999',
+   CAST(array() AS ARRAY<DOUBLE>), CAST(map() AS MAP<INT, STRING>), named_struct('x', NULL, 'y', NULL), array(named_struct('q', NULL, 'n', NULL)));
+INSERT INTO t (k) VALUES (3);
+"""
+
+# Text that is special in file names, URLs, JSON or Hive paths.
+ODD = ["a/b", "50%", "x=y", "a b", "c:d", "#?&+", "größe ☃", "'quote\"", "back\\slash", "%2F", ".", "..", "UPPER", "upper", "*[x]", "a,b;c|d",
+       "__HIVE_DEFAULT_PARTITION__x", "tab\there", "line\nbreak"]
+
+
+def text(value):
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\t", "\\t") + "'"
+
+
+TEXT_PARTITIONS = ("CREATE TABLE t (p STRING, n INT) PARTITIONED BY (p); INSERT INTO t VALUES " +
+                   ", ".join(f"({text(value)}, {number})" for number, value in enumerate(ODD)) + ", (NULL, 99)")
+
+TYPED_PARTITIONS = """
+CREATE TABLE t (v STRING, i INT, l BIGINT, da DATE, ts TIMESTAMP, tn TIMESTAMP_NTZ, m DECIMAL(10,3), b BOOLEAN, d DOUBLE)
+PARTITIONED BY (i, l, da, ts, tn, m, b, d);
+INSERT INTO t VALUES
+  ('a', -1, 9223372036854775807, DATE'2024-02-29', TIMESTAMP'2024-02-29 12:30:00.123456', TIMESTAMP_NTZ'2024-02-29 12:30:00', 1.500, true, 1.5),
+  ('b', 0, -9223372036854775808, DATE'1969-12-31', TIMESTAMP'1969-12-31 00:00:00', TIMESTAMP_NTZ'1969-12-31 23:59:59.5', -0.001, false, -1e100),
+  ('c', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+"""
+
+SCENARIOS = [
+    Scenario("all_types", ALL_TYPES, 3),
+    Scenario("text_partitions", TEXT_PARTITIONS, len(ODD) + 1),
+    Scenario("typed_partitions", TYPED_PARTITIONS, 3),
+    Scenario("empty", "CREATE TABLE t (a INT, b STRUCT<x: STRING>)", 0),
+    Scenario("created_as", "CREATE TABLE t AS SELECT id, CAST(id * 1.5 AS DECIMAL(12,2)) AS m, CAST(id AS STRING) AS s FROM range(1000)", 1000),
+    Scenario("odd_names", "CREATE TABLE t (`user-id` INT, `größe` DOUBLE, `日本` STRING, file_row_number INT, `select` STRING); "
+             "INSERT INTO t VALUES (1, 1.5, '本', 7, 's'), (2, NULL, NULL, NULL, NULL)", 2),
+    Scenario("deletion_vectors", """
+        CREATE TABLE t AS SELECT id, id % 7 AS g FROM range(500);
+        DELETE FROM t WHERE id % 10 = 3;
+        DELETE FROM t WHERE id IN (1, 499);
+        UPDATE t SET g = -1 WHERE id < 20 AND g = 2;
+        INSERT INTO t VALUES (1000, 5);
+        DELETE FROM t WHERE id = 1000;""", 448),
+    Scenario("no_deletion_vectors", """
+        CREATE TABLE t (id BIGINT, g STRING) PARTITIONED BY (g) TBLPROPERTIES ('delta.enableDeletionVectors' = 'false');
+        INSERT INTO t SELECT id, CAST(id % 3 AS STRING) FROM range(30);
+        DELETE FROM t WHERE id < 5;
+        UPDATE t SET g = 'moved' WHERE id = 7;
+        DELETE FROM t WHERE g = '1';""", 18),
+    Scenario("checkpoint", "CREATE TABLE t (id INT, p STRING) PARTITIONED BY (p); " + "".join(
+        f"INSERT INTO t VALUES ({n}, 'p {n % 2}'), ({n + 100}, NULL); " for n in range(12)) + "DELETE FROM t WHERE id IN (3, 104)", 22),
+    Scenario("v2_checkpoint", "CREATE TABLE t (id INT) TBLPROPERTIES ('delta.checkpointPolicy' = 'v2'); " + "".join(
+        f"INSERT INTO t VALUES ({n}), ({n + 100}); " for n in range(12)) + "DELETE FROM t WHERE id IN (3, 104)", 22),
+    Scenario("clustered", "CREATE TABLE t (id BIGINT, g STRING) CLUSTER BY (g); INSERT INTO t SELECT id, CAST(id % 5 AS STRING) FROM range(50); "
+             "DELETE FROM t WHERE id = 7", 49),
+    Scenario("overwritten", "CREATE TABLE t AS SELECT 1 AS a; INSERT OVERWRITE t VALUES (5), (6); TRUNCATE TABLE t; INSERT INTO t VALUES (7)", 1),
+    Scenario("plain_properties", "CREATE TABLE t (a INT) TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.enableRowTracking' = 'false', "
+             "'delta.enableInCommitTimestamps' = 'false'); INSERT INTO t VALUES (1), (2); DELETE FROM t WHERE a = 1", 1),
+    Scenario("replaced", "CREATE TABLE t AS SELECT 1 AS a; CREATE OR REPLACE TABLE t AS SELECT 'x' AS b, 2 AS c", 1),
+]
