@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # Installs the Debian packages the build needs, only those that are missing.
-# Usage: scripts/install_deps.sh [lint|arm64]
-#   lint   adds clang-format and clang-tidy
-#   arm64  adds the cross compiler and the arm64 libraries (and arm64 as a foreign architecture)
+# Usage: scripts/install_deps.sh [lint|arm64|interop|fuzz]
+#   lint     adds clang-format and clang-tidy
+#   arm64    the cross compiler, with the libraries for arm64 (arm64 becomes a foreign architecture)
+#   interop  adds Java and Maven, for Spark
+#   fuzz     adds clang and its fuzzer runtime
 set -euo pipefail
 
-packages=(
-  g++ cmake ninja-build ccache
+packages=(g++ cmake ninja-build ccache python3)
+libraries=(
   libroaring-dev libsimdjson-dev libfmt-dev libspdlog-dev libcli11-dev libyaml-cpp-dev
   libgtest-dev libgmock-dev libbenchmark-dev
-  python3
 )
 # Tools that may as well come from elsewhere: what counts is that they run.
 command -v npm >/dev/null || packages+=(npm)
@@ -17,16 +18,27 @@ python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3-venv)
 python3 -m pip --version >/dev/null 2>&1 || packages+=(python3-pip)
 case "${1:-}" in
   lint) packages+=(clang-format-19 clang-tidy-19) ;;
+  fuzz) packages+=(clang-19 libclang-rt-19-dev) ;;
+  interop)
+    command -v java >/dev/null || packages+=(openjdk-17-jre-headless)
+    command -v mvn >/dev/null || packages+=(maven)
+    ;;
   arm64)
     packages+=(g++-aarch64-linux-gnu qemu-user)
-    packages+=(lib{roaring,simdjson,fmt,spdlog,yaml-cpp,gtest,gmock,benchmark}-dev:arm64)
+    # CLI11 is headers only. Some of the others cannot be there for two architectures at once: the
+    # next native build brings its own back.
+    libraries=(libcli11-dev lib{roaring,simdjson,fmt,spdlog,yaml-cpp,gtest,gmock,benchmark}-dev:arm64)
     ;;
 esac
+packages+=("${libraries[@]}")
 
+# Of a package without an architecture in its name the native one counts.
+native="$(dpkg --print-architecture)"
 missing=()
 for package in "${packages[@]}"; do
-  status="$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)"
-  [[ "$status" == installed ]] || missing+=("$package")
+  found="$(dpkg-query -W -f '${Architecture} ${db:Status-Status}\n' "$package" 2>/dev/null || true)"
+  if [[ "$package" == *:* ]]; then wanted="${package#*:}"; else wanted="($native|all)"; fi
+  grep -Eqx "$wanted installed" <<<"$found" || missing+=("$package")
 done
 [[ ${#missing[@]} -gt 0 ]] || exit 0
 
