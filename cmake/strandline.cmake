@@ -58,6 +58,9 @@ function(strandline_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()
+  if(CMAKE_CXX_FLAGS_DEBUG MATCHES "-fsanitize")
+    math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 4")
+  endif()
   set_tests_properties(${target} PROPERTIES
     TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}"
     ENVIRONMENT "GTEST_OUTPUT=xml:${CMAKE_BINARY_DIR}/test-results/${target}.xml")
