@@ -9,6 +9,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 NewTable with(std::map<std::string, std::string> properties) {
   NewTable table;
@@ -88,15 +89,10 @@ TEST(DefineTable, PropertiesAreChecked) {
               HasSubstr("Serializable WriteSerializable"));
   EXPECT_THAT(problem(with({{"delta.logRetentionDuration", "soon"}})),
               HasSubstr("interval 7 days"));
-  for (const auto& [key, feature] :
-       std::map<std::string, std::string>{{"delta.enableTypeWidening", "typeWidening"},
-                                          {"delta.enableIcebergCompatV2", "icebergCompatV2"}}) {
-    EXPECT_THAT(problem(with({{key, "true"}})), HasSubstr(feature));
-    EXPECT_EQ(problem(with({{key, "false"}})), "ok");
-  }
-  EXPECT_THAT(problem(with({{"delta.columnMapping.mode", "name"}})), HasSubstr("columnMapping"));
-  EXPECT_THAT(problem(with({{"delta.constraints.positive", "id > 0"}})),
-              HasSubstr("checkConstraints"));
+  EXPECT_THAT(problem(with({{"delta.enableIcebergCompatV2", "true"}})),
+              HasSubstr("icebergCompatV2"));
+  EXPECT_EQ(problem(with({{"delta.enableIcebergCompatV2", "false"}})), "ok");
+  EXPECT_THAT(problem(with({{"delta.columnMapping.mode", "names"}})), HasSubstr("none name id"));
   EXPECT_THAT(problem(with({{"delta.feature.nonsense", "supported"}})), HasSubstr("nonsense"));
   EXPECT_THAT(problem(with({{"delta.minReaderVersion", "2"}})), HasSubstr("cannot be set"));
   EXPECT_EQ(problem(with({{"delta.isolationLevel", "writeserializable"}})), "ok");
@@ -117,6 +113,55 @@ TEST(DefineTable, ColumnsAreChecked) {
   EXPECT_THAT(problem(table), HasSubstr("at least one column"));
 }
 
+std::string physical(const Schema& schema, const std::string& name) {
+  return Snapshot::physical_name(*schema.get(name));
+}
+
+TEST(DefineTable, ColumnMapping) {
+  NewTable table = with({{"delta.columnMapping.mode", "name"}});
+  table.schema.fields[0].name = "a b";
+  // What a copied column knows of another table's files is nothing here.
+  table.schema.fields[1].metadata = {{"delta.columnMapping.id", "7"},
+                                     {"delta.columnMapping.physicalName", R"("other")"},
+                                     {"comment", R"("kept")"}};
+  const DataType inner =
+      DataType::structure({Field{"x", DataType::primitive(TypeId::kLong), true, {}}});
+  table.schema.fields.push_back(Field{"m", DataType::map(inner, DataType::array(inner)), true, {}});
+  table.clustering_columns = {"name"};
+  const auto made = define_table(table);
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  EXPECT_EQ(made->protocol.reader_features.count("columnMapping"), 1u);
+  const Schema& schema = made->schema;
+  EXPECT_EQ(print_schema(schema), made->metadata.schema_string);
+  EXPECT_EQ(made->metadata.configuration.at("delta.columnMapping.maxColumnId"), "5");
+  EXPECT_EQ(schema.fields[0].metadata.at("delta.columnMapping.id"), "1");
+  EXPECT_EQ(schema.fields[1].metadata.at("delta.columnMapping.id"), "2");
+  EXPECT_EQ(schema.fields[1].metadata.at("comment"), R"("kept")");
+  EXPECT_THAT(physical(schema, "a b"), StartsWith("col-"));
+  const DataType& map = schema.fields[2].type;
+  EXPECT_EQ((*map.key->fields)[0].metadata.at("delta.columnMapping.id"), "4");
+  const Field& deepest = (*map.element->element->fields)[0];
+  EXPECT_EQ(deepest.metadata.at("delta.columnMapping.id"), "5");
+  EXPECT_THAT(Snapshot::physical_name(deepest), StartsWith("col-"));
+  EXPECT_EQ(made->domains[0].configuration,
+            "{\"clusteringColumns\":[[\"" + physical(schema, "name") + "\"]]}");
+
+  // A table that replaces another goes on with its ids.
+  table.last_column_id = 40;
+  EXPECT_EQ(define_table(table)->schema.fields[0].metadata.at("delta.columnMapping.id"), "41");
+}
+
+TEST(DefineTable, VoidColumnsAreInNoFile) {
+  NewTable table = with({});
+  table.schema.fields.push_back(Field{"v", DataType::primitive(TypeId::kVoid), true, {}});
+  EXPECT_EQ(problem(table), "ok");
+  table.partition_columns = {"v"};
+  EXPECT_THAT(problem(table), HasSubstr("VOID"));
+  table.partition_columns = {};
+  table.schema.fields.erase(table.schema.fields.begin(), table.schema.fields.end() - 1);
+  EXPECT_THAT(problem(table), HasSubstr("every column is VOID"));
+}
+
 TEST(DefineTable, PartitionsAndClustering) {
   NewTable table = with({});
   table.partition_columns = {"NAME"};
@@ -124,7 +169,7 @@ TEST(DefineTable, PartitionsAndClustering) {
   table.partition_columns = {"nope"};
   EXPECT_THAT(problem(table), HasSubstr("partition column 'nope'"));
   table.partition_columns = {"id", "name"};
-  EXPECT_THAT(problem(table), HasSubstr("leave one out"));
+  EXPECT_THAT(problem(table), HasSubstr("every column is a partition column"));
 
   table.partition_columns = {};
   table.clustering_columns = {"ID"};

@@ -1,5 +1,5 @@
 // Table features: what Strandline reads and writes (delta-protocol.md section 3). A feature that is
-// not in the table of features.cc, or not marked there, is refused by name.
+// not in the table of feature_table.h, or not marked there, is refused by name.
 #pragma once
 
 #include <set>
@@ -17,10 +17,17 @@ bool supports(const Protocol& protocol, const std::string& feature);
 // DELTA_INVALID_PROTOCOL_VERSION for protocol versions from the future.
 Status check_readable(const Protocol& protocol, const std::string& table_path);
 
+// Errors: as above, for the change feed of the table.
+Status check_feed_readable(const Protocol& protocol, const std::string& table_path);
+
+// Whether the writer of new rows keeps the rules of the columns (column_rules.h). Writers that add
+// no rows of their own, such as deleting and compacting, keep them.
+enum class RowRules { kNotEvaluated, kEvaluated };
+
 // Also refuses tables that use, in columns or properties, a feature that we cannot write with.
 // Errors: as above, DELTA_UNSUPPORTED_FEATURES_FOR_WRITE.
 Status check_writable(const Protocol& protocol, const Metadata& metadata, const Schema& schema,
-                      const std::string& table_path);
+                      const std::string& table_path, RowRules rules = RowRules::kNotEvaluated);
 
 // Features that the properties and column types of a table call for.
 std::set<std::string> required_features(const Metadata& metadata, const Schema& schema);

@@ -29,7 +29,7 @@ constexpr Property kProperties[] = {
     {"delta.checkpoint.writeStatsAsStruct", Value::kFlag},
     {"delta.checkpointInterval", Value::kCount, 1},
     {"delta.checkpointPolicy", Value::kChoice, 0, "classic|v2"},
-    {"delta.columnMapping.mode", Value::kChoice, 0, "none"},
+    {"delta.columnMapping.mode", Value::kChoice, 0, "none|name|id"},
     {"delta.dataSkippingNumIndexedCols", Value::kCount, -1},
     {"delta.dataSkippingStatsColumns", Value::kText},
     {"delta.dataSkippingStringPrefixLength", Value::kCount, 1},
@@ -39,7 +39,7 @@ constexpr Property kProperties[] = {
     {"delta.enableExpiredLogCleanup", Value::kFlag},
     {"delta.enableInCommitTimestamps", Value::kFlag},
     {"delta.enableRowTracking", Value::kFlag},
-    {"delta.enableTypeWidening", Value::kNoFlag, 0, "", "typeWidening"},
+    {"delta.enableTypeWidening", Value::kFlag},
     {"delta.enableIcebergCompatV1", Value::kNoFlag, 0, "", "icebergCompatV1"},
     {"delta.enableIcebergCompatV2", Value::kNoFlag, 0, "", "icebergCompatV2"},
     {"delta.enableIcebergCompatV3", Value::kNoFlag, 0, "", "icebergCompatV3"},
@@ -117,10 +117,6 @@ Status check(const Property& property, std::string* value) {
       return {};
     case Value::kChoice: {
       std::optional<std::string> choice = choose(property.choices, *value);
-      if (!choice && std::string_view(property.key) == "delta.columnMapping.mode" &&
-          (folded == "name" || folded == "id")) {
-        return no_feature(property.key, *value, "columnMapping");
-      }
       if (!choice) {
         std::string wanted = property.choices;
         std::replace(wanted.begin(), wanted.end(), '|', ' ');
@@ -142,7 +138,8 @@ Status check_properties(std::map<std::string, std::string>* properties) {
       if (value != "supported" && value != "enabled") return bad_value(key, value, "supported");
       continue;
     }
-    if (key.starts_with(kConstraintPrefix)) return no_feature(key, value, "checkConstraints");
+    // SQL text, which the caller has checked.
+    if (key.starts_with(kConstraintPrefix)) continue;
     if (key == "delta.universalFormat.enabledFormats")
       return no_feature(key, value, "icebergCompatV2");
     if (key == "delta.minReaderVersion" || key == "delta.minWriterVersion") {

@@ -251,14 +251,14 @@ TEST_F(Checkpoints, WithoutProtocolOrMetadataAreErrors) {
 
 TEST_F(SnapshotTest, UnsupportedFeaturesAreNamed) {
   commit(0, {R"({"protocol":{"minReaderVersion":3,"minWriterVersion":7,)"
-             R"("readerFeatures":["deletionVectors","zetaFeature","typeWidening"],)"
-             R"("writerFeatures":["deletionVectors","zetaFeature","typeWidening","omegaWriter"]}})",
+             R"("readerFeatures":["deletionVectors","zetaFeature","variantType"],)"
+             R"("writerFeatures":["deletionVectors","zetaFeature","variantType","omegaWriter"]}})",
              metadata_line()});
   const auto snapshot = table_.snapshot();
   ASSERT_FALSE(snapshot.ok());
   EXPECT_EQ(snapshot.error().kind, ErrorKind::kUnsupported);
   EXPECT_EQ(snapshot.error().code, "DELTA_UNSUPPORTED_FEATURES_FOR_READ");
-  EXPECT_THAT(snapshot.error().message, HasSubstr("typeWidening, zetaFeature,"));
+  EXPECT_THAT(snapshot.error().message, HasSubstr("variantType, zetaFeature,"));
 
   commit(
       1,

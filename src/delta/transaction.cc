@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "delta/action_json.h"
 #include "delta/checkpoint.h"
+#include "delta/column_mapping.h"
 #include "delta/conflict.h"
 #include "delta/data_path.h"
 #include "delta/deletion_vector.h"
@@ -93,8 +94,11 @@ struct Transaction::Impl {
     RowSet rows;
   };
 
-  Impl(Table its_table, std::shared_ptr<const Snapshot> its_snapshot)
-      : table(std::move(its_table)), read(its_snapshot), view(std::move(its_snapshot)) {
+  Impl(Table its_table, std::shared_ptr<const Snapshot> its_snapshot, RowRules its_rules)
+      : table(std::move(its_table)),
+        read(its_snapshot),
+        view(std::move(its_snapshot)),
+        rules(its_rules) {
     info.operation = "WRITE";
     info.engine_info = "Strandline/" STRANDLINE_VERSION;
     info.txn_id = new_uuid();
@@ -103,6 +107,7 @@ struct Transaction::Impl {
   Table table;
   std::shared_ptr<const Snapshot> read;  // what the transaction started from
   std::shared_ptr<const Snapshot> view;  // the same with our metadata and protocol
+  RowRules rules;
   bool creates = false;
   bool finished = false;
   std::optional<Error> broken;  // a setter's argument that no commit can hold
@@ -168,7 +173,6 @@ Status Transaction::Impl::prepare_protocol() {
   if (metadata || !domains.empty()) {
     std::set<std::string> features = required_features(view->metadata, view->schema);
     if (!domains.empty()) features.insert("domainMetadata");
-    if (features.count("rowTracking") > 0) features.insert("domainMetadata");
     const Protocol needed = with_features(view->protocol, features);
     if (needed.min_writer_version != view->protocol.min_writer_version ||
         needed.min_reader_version != view->protocol.min_reader_version ||
@@ -178,11 +182,17 @@ Status Transaction::Impl::prepare_protocol() {
     }
   }
   if (!metadata && !protocol) return {};
-  SL_TRY(check_writable(view->protocol, view->metadata, view->schema, table.path()));
+  SL_TRY(check_writable(view->protocol, view->metadata, view->schema, table.path(), rules));
   if (!creates && view->row_tracking_enabled() && !read->row_tracking_enabled()) {
-    return unsupported("DELTA_UNSUPPORTED_FEATURES_FOR_WRITE",
-                       "table {}: rowTracking can only be enabled when a table is created",
-                       table.path());
+    for (const AddFile& file : read->files) {
+      const bool goes = std::any_of(removes.begin(), removes.end(), [&](const RemoveFile& remove) {
+        return remove.path == file.path;
+      });
+      if (file.base_row_id || goes) continue;
+      return internal_error(
+          kIllegalActions, "commit to table {}: row tracking is enabled, but file {} has no row id",
+          table.path(), file.path);
+    }
   }
   return {};
 }
@@ -473,19 +483,22 @@ Transaction::Transaction(Transaction&&) noexcept = default;
 Transaction& Transaction::operator=(Transaction&&) noexcept = default;
 Transaction::~Transaction() = default;
 
-Result<Transaction> Transaction::begin(Table table, std::shared_ptr<const Snapshot> snapshot) {
-  SL_TRY(check_writable(snapshot->protocol, snapshot->metadata, snapshot->schema, table.path()));
-  return Transaction(std::make_unique<Impl>(std::move(table), std::move(snapshot)));
+Result<Transaction> Transaction::begin(Table table, std::shared_ptr<const Snapshot> snapshot,
+                                       RowRules rules) {
+  SL_TRY(check_writable(snapshot->protocol, snapshot->metadata, snapshot->schema, table.path(),
+                        rules));
+  return Transaction(std::make_unique<Impl>(std::move(table), std::move(snapshot), rules));
 }
 
-Result<Transaction> Transaction::create(Table table, const NewTable& definition) {
+Result<Transaction> Transaction::create(Table table, const NewTable& definition, RowRules rules) {
   SL_ASSIGN(TableDefinition made, define_table(definition));
+  SL_TRY(check_writable(made.protocol, made.metadata, made.schema, table.path(), rules));
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->table_path = table.path();
   snapshot->protocol = made.protocol;
   snapshot->metadata = made.metadata;
-  snapshot->schema = definition.schema;
-  auto impl = std::make_unique<Impl>(std::move(table), std::move(snapshot));
+  snapshot->schema = made.schema;
+  auto impl = std::make_unique<Impl>(std::move(table), std::move(snapshot), rules);
   impl->creates = true;
   impl->reads_whole_table = false;
   impl->protocol = std::move(made.protocol);
@@ -552,8 +565,11 @@ void Transaction::set_metadata(Metadata metadata) {
 }
 
 void Transaction::set_schema(const Schema& schema) {
-  Metadata metadata = impl_->view->metadata;
-  metadata.schema_string = print_schema(schema);
+  const Snapshot& view = *impl_->view;
+  Metadata metadata = view.metadata;
+  const bool widens =
+      supports(view.protocol, "typeWidening") || supports(view.protocol, "typeWidening-preview");
+  metadata.schema_string = print_schema(next_schema(view.schema, schema, widens, &metadata));
   set_metadata(std::move(metadata));
 }
 

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "delta/features.h"
 #include "delta/snapshot.h"
 
 namespace strandline::delta {
@@ -20,6 +21,8 @@ struct NewTable {
   std::vector<std::string> clustering_columns;
   std::map<std::string, std::string> properties;
   std::optional<std::string> description;
+  // Of a table that this one replaces: the largest column id it has given (column mapping).
+  int64_t last_column_id = 0;
 };
 
 // Protocol and metadata of a new table: lowest protocol that the properties need (section 3).
@@ -27,6 +30,7 @@ struct NewTable {
 struct TableDefinition {
   Protocol protocol;
   Metadata metadata;
+  Schema schema;  // of the metadata: with ids and physical names under column mapping
   std::vector<DomainMetadata> domains;
 };
 Result<TableDefinition> define_table(const NewTable& table);
@@ -49,10 +53,13 @@ using CommitOutcome = std::variant<Committed, Conflicted, Unknown>;
 
 class Transaction {
  public:
-  // On an existing table. Errors: kUnsupported naming writer features we cannot write.
-  static Result<Transaction> begin(Table table, std::shared_ptr<const Snapshot> snapshot);
+  // On an existing table. Errors: kUnsupported naming writer features we cannot write; a table
+  // whose columns have rules (column_rules.h) is only for callers that keep them.
+  static Result<Transaction> begin(Table table, std::shared_ptr<const Snapshot> snapshot,
+                                   RowRules rules = RowRules::kNotEvaluated);
   // Version 0. Committing over an existing table is Conflicted.
-  static Result<Transaction> create(Table table, const NewTable& definition);
+  static Result<Transaction> create(Table table, const NewTable& definition,
+                                    RowRules rules = RowRules::kNotEvaluated);
 
   Transaction(Transaction&&) noexcept;
   Transaction& operator=(Transaction&&) noexcept;
@@ -67,7 +74,8 @@ class Transaction {
   // All vectors of the commit go to one DV file, written at commit. Needs deletion vectors enabled.
   Status delete_rows(const AddFile& file, const RowSet& positions);
   void set_metadata(Metadata metadata);
-  // Replaces the schema, keeping everything else of the metadata.
+  // Replaces the schema, keeping everything else of the metadata. Columns found by name go on with
+  // their ids and physical names, new ones get theirs; widened types are recorded.
   void set_schema(const Schema& schema);
   void set_protocol(Protocol protocol);
   void set_txn(const std::string& app_id, int64_t version);

@@ -379,7 +379,8 @@ TEST_F(TransactionTest, TablesThatUseWhatWeCannotKeepUpAreRefused) {
             "ok");
   EXPECT_THAT(
       begin_on(R"(["invariants"])", "{}", R"({"delta.invariants":"{}"})"),
-      HasSubstr("FOR_WRITE table /t cannot be written: its columns or properties use invariants"));
+      HasSubstr(
+          "FOR_WRITE table /t cannot be written here: its columns or properties use invariants"));
   EXPECT_THAT(begin_on(R"(["checkConstraints"])", R"({"delta.constraints.c":"id > 0"})", "{}"),
               HasSubstr("use checkConstraints"));
   EXPECT_THAT(begin_on(R"(["generatedColumns"])", "{}", R"({"delta.generationExpression":"1"})"),
