@@ -2,6 +2,9 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "delta/column_mapping.h"
+#include "delta/definition.h"
+#include "delta/properties.h"
 #include "duck/delta_io.h"
 #include "duck/table_change.h"
 #include "engine/assignment.h"
@@ -129,9 +132,11 @@ Result<Place> place_of(const Context& context, catalog::Warehouse& warehouse,
 }
 
 // Turns an existing table into the definition of a new one; its history stays.
-Status redefine(delta::Transaction& transaction, const delta::NewTable& definition) {
-  SL_ASSIGN(auto defined, delta::define_table(definition));
+Status redefine(delta::Transaction& transaction, delta::NewTable definition) {
   const auto& old = transaction.snapshot();
+  definition.last_column_id =
+      delta::integer_property(old.metadata.configuration, delta::kMaxColumnIdProperty, 0);
+  SL_ASSIGN(auto defined, delta::define_table(definition));
   auto& protocol = defined.protocol;
   // A protocol never loses what older versions of the table need.
   protocol.min_reader_version =
@@ -146,6 +151,12 @@ Status redefine(delta::Transaction& transaction, const delta::NewTable& definiti
   for (const auto& file : files) transaction.remove_file(file);
   transaction.set_protocol(std::move(protocol));
   transaction.set_metadata(std::move(defined.metadata));
+  if (const auto clustering = old.domains.find(delta::kClusteringDomain);
+      clustering != old.domains.end()) {
+    delta::DomainMetadata gone = clustering->second;
+    gone.removed = true;
+    transaction.set_domain(std::move(gone));
+  }
   for (auto& domain : defined.domains) transaction.set_domain(std::move(domain));
   return {};
 }

@@ -33,7 +33,6 @@ std::filesystem::path conformance_folder() {
 const std::map<std::string, std::string> kRefused = {
     {"delta-catalog-owned-preview", "catalogManaged"},
     {"delta-spark-shredded-variant-preview-delta", "variant"},
-    {"delta-type-widening-nested", "typeWidening"},
     {"delta-variant-stats-no-checkpoint", "variant"},
     {"golden-deltalog-invalid-protocol-version", "99"},
     {"golden-deltalog-state-reconstruction-from-checkpoint-missing-metadata", "metaData"},
@@ -43,7 +42,6 @@ const std::map<std::string, std::string> kRefused = {
     {"golden-no-delta-log-folder", "golden-no-delta-log-folder"},
     {"golden-versions-not-contiguous", "1"},
     {"krs-table-with-geo", "geospatial"},
-    {"krs-type-widening", "typeWidening"},
     {"krs-unshredded-variant", "variant"},
     {"rs-badlog-table_c", "12"},
     {"rs-badlog-table_e", "catalogOwned"},
