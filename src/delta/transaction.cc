@@ -9,6 +9,7 @@
 #include "base/ids.h"
 #include "base/json.h"
 #include "delta/action_json.h"
+#include "delta/check_schema.h"
 #include "delta/checkpoint.h"
 #include "delta/column_mapping.h"
 #include "delta/conflict.h"
@@ -569,6 +570,11 @@ void Transaction::set_schema(const Schema& schema) {
   Metadata metadata = view.metadata;
   const bool widens =
       supports(view.protocol, "typeWidening") || supports(view.protocol, "typeWidening-preview");
+  if (auto checked = check_columns(schema.fields, mapping_mode(metadata) != "none");
+      !checked.ok()) {
+    impl_->broken = std::move(checked).error();
+    return;
+  }
   metadata.schema_string = print_schema(next_schema(view.schema, schema, widens, &metadata));
   set_metadata(std::move(metadata));
 }

@@ -4,6 +4,8 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "cdc/program.h"
+#include "delta/alter.h"
+#include "delta/column_mapping.h"
 #include "duck/delta_io.h"
 #include "duck/program_runner.h"
 #include "duck/table_change.h"
@@ -360,13 +362,22 @@ Status FlowRun::commit_state(const cdc::Plan& cdc_plan, const cdc::Program& prog
                              {kStateTargetProperty, target.metadata.id},
                              {kStateGenerationProperty, generation},
                              {"delta.enableRowTracking", "false"}};
+    // The state holds columns of the target, whose names may need column mapping.
+    if (const auto mode = target.column_mapping_mode(); mode != "none") {
+      definition.properties[delta::kMappingModeProperty] = mode;
+    }
     SL_ASSIGN(auto created, delta::Transaction::create(table, definition));
     transaction.emplace(std::move(created));
   } else {
     SL_ASSIGN(auto begun, delta::Transaction::begin(table, newest));
     transaction.emplace(std::move(begun));
+    if (target.column_mapping_mode() != "none" && newest->column_mapping_mode() == "none") {
+      delta::Alteration alteration(*newest);
+      SL_TRY(alteration.set_properties({{delta::kMappingModeProperty, "name"}}));
+      alteration.apply_to(&*transaction);
+    }
     if (!fits || newest->property(kStateSpecProperty) != spec) {
-      delta::Metadata metadata = newest->metadata;
+      delta::Metadata metadata = transaction->snapshot().metadata;
       metadata.configuration[kStateSpecProperty] = spec;
       metadata.configuration[kStateTargetProperty] = target.metadata.id;
       metadata.configuration[kStateGenerationProperty] = generation;

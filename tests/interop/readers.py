@@ -1,5 +1,6 @@
 """Readers that are not ours. Each gives a table's column types, in its own words, and its rows."""
 
+import re
 from pathlib import Path
 
 import delta_types
@@ -33,7 +34,7 @@ class Deltalake:
 
     @staticmethod
     def _plain(text):
-        text = text.strip().removeprefix("arro3.core.DataType<").removesuffix(">")
+        text = re.sub(r", metadata: \{[^}]*\}", "", text.strip().removeprefix("arro3.core.DataType<").removesuffix(">"))
         for noise in ("non-null ", ", field: 'element'", ", field: 'item'"):
             text = text.replace(noise, "")
         return text.replace("Utf8View", "Utf8").replace("BinaryView", "Binary").replace("LargeUtf8", "Utf8")
