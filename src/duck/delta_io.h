@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,7 @@ struct ScanOptions {
   std::vector<std::string> columns;  // logical names; empty = all
   bool with_positions = false;       // kFileColumn, kRowColumn
   bool with_row_ids = false;         // kRowIdColumn, kRowVersionColumn (table must track rows)
-  std::vector<size_t> files;         // indexes in snapshot.files; empty = all
+  std::optional<std::vector<size_t>> files;  // indexes in snapshot.files; nullopt = all
   bool apply_deletion_vectors = true;
 };
 

@@ -148,10 +148,11 @@ Status ScanBuilder::select_files() {
     files_.push_back({index, &snapshot_.files[index]});
     return {};
   };
-  if (options_.files.empty()) {
+  if (!options_.files) {
     for (size_t i = 0; i < snapshot_.files.size(); ++i) SL_TRY(add(i));
+    return {};
   }
-  for (const size_t index : options_.files) SL_TRY(add(index));
+  for (const size_t index : *options_.files) SL_TRY(add(index));
   return {};
 }
 

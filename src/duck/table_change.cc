@@ -31,7 +31,8 @@ Status apply_change(Connection& connection, delta::Transaction& transaction,
     ScanOptions scan_options;
     scan_options.with_positions = true;
     scan_options.with_row_ids = options.with_row_ids;
-    for (const auto& [index, positions] : dead) scan_options.files.push_back(index);
+    scan_options.files.emplace();
+    for (const auto& [index, positions] : dead) scan_options.files->push_back(index);
     SL_ASSIGN(scan, scan_table(connection, table, base, scan_options));
     const auto left = fmt::format(
         "SELECT * EXCLUDE ({0}, {1}) FROM {2} AS s WHERE NOT EXISTS (SELECT 1 FROM ({3}) AS d "

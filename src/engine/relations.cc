@@ -19,17 +19,58 @@ Error at(Error error, const SourcePlace& place) {
 
 }  // namespace
 
+Relations::Relations(const Context& context) : context_(context) {
+  print_options_.now_us = now_micros();
+}
+
+void Relations::add_conditions(std::map<const sql::TableUse*, sql::Conditions> conditions) {
+  conditions_.merge(std::move(conditions));
+}
+
+sql::Conditions Relations::conditions_of(const sql::TableUse& use) const {
+  const auto found = conditions_.find(&use);
+  return found == conditions_.end() ? sql::Conditions() : found->second;
+}
+
+std::optional<delta::FilterLiteral> Relations::constant(const sql::Expr& expr) const {
+  if (!sql::columns_read(expr).empty() || !sql::nondeterministic_calls(expr).empty())
+    return std::nullopt;
+  // Without a way to resolve tables, subqueries are an error.
+  const auto text = sql::print_duckdb(expr, print_options_);
+  if (!text.ok()) return std::nullopt;
+  const auto value = context_.connection->query("SELECT " + *text);
+  // What fails here fails again, with its own error, when the query runs.
+  if (!value.ok() || value->rows.size() != 1 || value->columns.size() != 1 ||
+      !value->columns[0].has_delta_type) {
+    return std::nullopt;
+  }
+  if (!value->rows[0][0]) return delta::FilterLiteral{};
+  return delta::FilterLiteral{value->columns[0].type.id, *value->rows[0][0]};
+}
+
+delta::FileFilter Relations::filter(const delta::Snapshot& snapshot, const std::string& alias,
+                                    const sql::ExprPtr& condition,
+                                    const std::vector<std::string>& others) const {
+  if (!condition) return {};
+  return file_filter(snapshot, sql::conditions_on(*condition, {alias}, others),
+                     [this](const sql::Expr& expr) { return constant(expr); });
+}
+
 Result<std::string> Relations::print(const sql::Query& query) {
   // Spark hides _metadata from *: the relation has it only when the text asks for it.
   mentions_metadata_ = sql::print_spark(query).find("_metadata") != std::string::npos;
+  conditions_ = sql::table_conditions(query);
   return sql::print_duckdb(
-      query, [this](const sql::TableUse& use) { return resolve(use, context_.defaults); });
+      query, [this](const sql::TableUse& use) { return resolve(use, context_.defaults); },
+      print_options_);
 }
 
 Result<std::string> Relations::print(const sql::Expr& expr) {
   mentions_metadata_ = sql::print_spark(expr).find("_metadata") != std::string::npos;
+  conditions_ = sql::table_conditions(expr);
   return sql::print_duckdb(
-      expr, [this](const sql::TableUse& use) { return resolve(use, context_.defaults); });
+      expr, [this](const sql::TableUse& use) { return resolve(use, context_.defaults); },
+      print_options_);
 }
 
 Result<std::string> Relations::scan(const delta::Table& table,
@@ -79,19 +120,31 @@ Result<std::string> Relations::scan_at(const delta::Table& table, const sql::Tab
   }
   auto snapshot = table.snapshot(version);
   if (!snapshot.ok()) return at(std::move(snapshot).error(), use.place);
-  return scan(table, *snapshot);
+  TableRead read{table.path(), (*snapshot)->version, {}};
+  const auto filter = file_filter(**snapshot, conditions_of(use),
+                                  [this](const sql::Expr& expr) { return constant(expr); });
+  read.selection = delta::select_files(**snapshot, filter);
+  duck::ScanOptions options;
+  options.files = read.selection.files;
+  table_reads_.push_back(std::move(read));
+  return scan(table, *snapshot, options);
 }
 
-Result<std::string> Relations::print_view(const catalog::View& view, const std::string& name) {
+Result<std::string> Relations::print_view(const catalog::View& view, const std::string& name,
+                                          const sql::Conditions& conditions) {
   if (std::find(open_views_.begin(), open_views_.end(), name) != open_views_.end()) {
     return invalid_argument("RECURSIVE_VIEW", "the view {} reads itself", name);
   }
   auto query = sql::parse_query(view.sql, "");
   if (!query.ok()) return std::move(query).error().with_context("view " + name);
   open_views_.push_back(name);
+  view_queries_.push_back(*query);
+  add_conditions(sql::table_conditions(
+      **query,
+      view.columns.empty() ? conditions : sql::rename_columns(conditions, view.columns, **query)));
   const catalog::Defaults defaults{view.catalog, view.schema};
-  auto text =
-      sql::print_duckdb(**query, [&](const sql::TableUse& use) { return resolve(use, defaults); });
+  auto text = sql::print_duckdb(
+      **query, [&](const sql::TableUse& use) { return resolve(use, defaults); }, print_options_);
   open_views_.pop_back();
   if (!text.ok()) {
     auto error = std::move(text).error().with_context("view " + name);
@@ -125,7 +178,7 @@ Result<std::string> Relations::resolve(const sql::TableUse& use,
                                    use.name.parts[0]),
                   use.place);
       }
-      auto text = print_view(found->second, use.name.parts[0]);
+      auto text = print_view(found->second, use.name.parts[0], conditions_of(use));
       if (!text.ok()) return at(std::move(text).error(), use.place);
       return text;
     }
@@ -149,7 +202,7 @@ Result<std::string> Relations::resolve(const sql::TableUse& use,
                                  qualified.to_string()),
                 use.place);
     }
-    auto text = print_view(*view, qualified.to_string());
+    auto text = print_view(*view, qualified.to_string(), conditions_of(use));
     if (!text.ok()) return at(std::move(text).error(), use.place);
     return text;
   }

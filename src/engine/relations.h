@@ -8,25 +8,41 @@
 
 #include "duck/delta_io.h"
 #include "engine/context.h"
+#include "engine/file_conditions.h"
 #include "pipeline/file_reader.h"
 #include "sql/duckdb_printer.h"
 
 namespace strandline::engine {
 
+// A Delta table as a statement reads it.
+struct TableRead {
+  std::string table_path;
+  delta::Version version = -1;
+  delta::FileSelection selection;
+};
+
 // Turns the queries of one statement into DuckDB text. Must outlive the queries that use the text:
-// it holds the scans with their deletion vectors.
+// it holds the scans with their deletion vectors. Conditions of a query leave files of its tables
+// out; "now" is one time for the whole statement.
 class Relations {
  public:
-  explicit Relations(const Context& context) : context_(context) {}
+  explicit Relations(const Context& context);
 
   // Errors: of the printer, TABLE_OR_VIEW_NOT_FOUND, time travel errors, kUnsupported functions.
   Result<std::string> print(const sql::Query& query);
   // A condition or value of UPDATE and DELETE, whose subqueries may read other tables.
   Result<std::string> print(const sql::Expr& expr);
-  // A scan of a snapshot; positions and row ids as asked.
+  // Files of the snapshot that may hold rows for which the condition is true; null: all. Columns
+  // may be qualified with alias; others are the names of relations beside it (a MERGE's source).
+  delta::FileFilter filter(const delta::Snapshot& snapshot, const std::string& alias,
+                           const sql::ExprPtr& condition,
+                           const std::vector<std::string>& others = {}) const;
+  // A scan of a snapshot; files, positions and row ids as asked.
   Result<std::string> scan(const delta::Table& table,
                            const std::shared_ptr<const delta::Snapshot>& snapshot,
                            const duck::ScanOptions& options = {});
+  // The Delta tables that the printed queries read.
+  const std::vector<TableRead>& table_reads() const { return table_reads_; }
   // After the printed query failed: the file and line that did it, when a file of read_files did.
   Error explain(Error error) const;
 
@@ -42,10 +58,21 @@ class Relations {
   Result<std::string> read_files(const sql::TableUse& use);
   Result<std::string> number_range(const sql::TableUse& use);
   Result<std::string> event_log(const sql::TableUse& use);
-  Result<std::string> print_view(const catalog::View& view, const std::string& name);
+  Result<std::string> print_view(const catalog::View& view, const std::string& name,
+                                 const sql::Conditions& conditions);
   Result<std::string> scan_at(const delta::Table& table, const sql::TableUse& use);
 
+  // Says of each table use of the query what it says about its rows.
+  void add_conditions(std::map<const sql::TableUse*, sql::Conditions> conditions);
+  sql::Conditions conditions_of(const sql::TableUse& use) const;
+  // The value of an expression without columns, as the query will see it.
+  std::optional<delta::FilterLiteral> constant(const sql::Expr& expr) const;
+
   const Context& context_;
+  sql::PrintOptions print_options_;
+  std::map<const sql::TableUse*, sql::Conditions> conditions_;
+  std::vector<sql::QueryPtr> view_queries_;  // whose nodes conditions_ points to
+  std::vector<TableRead> table_reads_;
   std::vector<std::unique_ptr<duck::Scan>> scans_;
   std::vector<FileRead> file_reads_;
   bool mentions_metadata_ = false;

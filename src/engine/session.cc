@@ -160,6 +160,10 @@ class SqlSession : public Session {
     SL_ASSIGN(const auto query, relations.print(*explain.query));
     SL_ASSIGN(const auto plan, connection_->query("EXPLAIN " + query));
     Listing listing({{"plan", "VARCHAR"}});
+    for (const auto& read : relations.table_reads()) {
+      listing.add({Listing::text(fmt::format("{} version {}: files: {}", read.table_path,
+                                             read.version, read.selection.to_string()))});
+    }
     for (const auto& row : plan.rows) listing.add({Listing::text(row.back())});
     return show_rows(listing.query(), format, out);
   }
