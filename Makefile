@@ -2,7 +2,7 @@
 #   DUCKDB_ROOT=<folder>  use an installed DuckDB instead of the pinned one
 #   ARGS=…                passed on to the program a target runs
 .DEFAULT_GOAL := build
-.PHONY: deps build dev test test-unit test-property asan tsan arm64 demo bench lint format clean
+.PHONY: deps build dev test test-unit test-property test-interop fuzz asan tsan arm64 demo bench lint format clean
 
 cmake_args := $(if $(DUCKDB_ROOT),-DDUCKDB_ROOT=$(abspath $(DUCKDB_ROOT)))
 
@@ -28,6 +28,14 @@ test-unit: build ## the C++ tests only; ARGS='-R delta' chooses
 
 test-property: build ## the property tests only, on many more histories
 	STRANDLINE_PROPERTY_HISTORIES=$${STRANDLINE_PROPERTY_HISTORIES:-100000} build/tests/property_test $(ARGS)
+
+test-interop: build ## all tests with other readers and writers of Delta tables, Spark among them
+	scripts/interop.sh $(ARGS)
+
+fuzz: ## libFuzzer on all that reads bytes of others, in build-fuzz/; ARGS='SECONDS TARGET…'
+	@scripts/install_deps.sh fuzz
+	$(call build_preset,fuzz)
+	scripts/fuzz.sh $(ARGS)
 
 asan: deps ## C++ tests under address and undefined-behaviour sanitizers, in build-asan/
 	$(call build_preset,asan-ubsan)
@@ -57,4 +65,4 @@ format: ## format all C++ files
 	git ls-files '*.h' '*.cc' | xargs clang-format-19 -i
 
 clean: ## remove what was built; downloads in .deps/ stay
-	rm -rf build build-dev build-asan build-tsan build-tidy build-arm64
+	rm -rf build build-dev build-asan build-tsan build-tidy build-arm64 build-fuzz

@@ -71,7 +71,7 @@ def bare(type):
 def logged_schema(path, version=None):
     """The schema that the table's commits declare last (up to a version)."""
     found = None
-    for commit in sorted((Path(path) / "_delta_log").glob("*.json")):
+    for commit in sorted(commit for commit in (Path(path) / "_delta_log").glob("*.json") if commit.stem.isdigit()):
         if version is not None and int(commit.stem) > version:
             break
         for line in commit.read_text("utf-8").splitlines():

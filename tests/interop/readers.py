@@ -1,6 +1,7 @@
 """Readers that are not ours. Each gives a table's column types, in its own words, and its rows."""
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import delta_types
@@ -72,6 +73,9 @@ class Ours:
     def __init__(self, warehouse):
         self._warehouse = warehouse
 
+    def run(self, statements):
+        query(self._warehouse, statements)
+
     def read(self, path, version=None):
         at = "" if version is None else f" VERSION AS OF {version}"
         described = query(self._warehouse, f"DESCRIBE delta.{quote(str(path))}")
@@ -90,4 +94,7 @@ def assert_reads(reader, path, expected_rows, version=None):
     if version is None or reader.name != "strandline":  # DESCRIBE knows the latest version only
         wanted = {field["name"]: reader.spelling(field["type"]) for field in schema["fields"]}
         assert types == wanted, f"{reader.name}: types of {path}"
-    assert delta_types.bag(rows, schema) == delta_types.bag(expected_rows, schema), f"{reader.name}: rows of {path}"
+    found, wanted = Counter(delta_types.bag(rows, schema)), Counter(delta_types.bag(expected_rows, schema))
+    surplus, missing = list((found - wanted).elements()), list((wanted - found).elements())
+    assert not surplus and not missing, (f"{reader.name}: rows of {path}\n{len(surplus)} only there, as {surplus[:2]}\n"
+                                         f"{len(missing)} missing there, as {missing[:2]}")

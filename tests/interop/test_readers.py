@@ -22,7 +22,7 @@ def tables(tmp_path_factory):
 
 
 def versions(path):
-    return sorted(int(commit.stem) for commit in (path / "_delta_log").glob("*.json"))
+    return sorted(int(commit.stem) for commit in (path / "_delta_log").glob("*.json") if commit.stem.isdigit())
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)

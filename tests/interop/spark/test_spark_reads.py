@@ -1,0 +1,68 @@
+"""What `strandline sql` writes, read by Spark with Delta and changed by it."""
+
+import delta_types
+import pytest
+from harness import quote
+from readers import Ours, assert_reads
+from scenarios import SCENARIOS
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_spark_reads_the_same(spark, scenario, tmp_path):
+    path = scenario.build(tmp_path)
+    if "spark" in scenario.refused_by:
+        with pytest.raises(Exception, match=scenario.refused_by["spark"]):
+            spark.read(path)
+        return
+    ours = Ours(tmp_path)
+    assert_reads(spark, path, ours.read(path)[1])
+    versions = sorted(int(commit.stem) for commit in (path / "_delta_log").glob("*.json") if commit.stem.isdigit())
+    if len(versions) > 1:
+        assert_reads(spark, path, ours.read(path, versions[-2])[1], versions[-2])
+
+
+BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
+
+# Scenario -> statements that Spark runs on the table {t}.
+CHANGES = {
+    "deletion_vectors": ["UPDATE {t} SET g = 100 WHERE id < 8", "DELETE FROM {t} WHERE id BETWEEN 100 AND 120",
+                         "INSERT INTO {t} VALUES (2000, 1)",
+                         "MERGE INTO {t} USING (SELECT id, -5L AS g FROM range(50, 60)) s ON {t}.id = s.id "
+                         "WHEN MATCHED THEN UPDATE SET g = s.g WHEN NOT MATCHED THEN INSERT *", "OPTIMIZE {t}"],
+    "checkpoint": ["DELETE FROM {t} WHERE p IS NULL AND id < 105", "INSERT INTO {t} VALUES (500, 'neu/☃')"],
+    "v2_checkpoint": ["UPDATE {t} SET id = id + 1000 WHERE id = 5"],
+    "clustered": ["UPDATE {t} SET g = 'x' WHERE id = 3", "OPTIMIZE {t}"],
+    "no_deletion_vectors": ["UPDATE {t} SET g = 'again' WHERE id = 7"],
+    "all_types": ["UPDATE {t} SET te = 'changed' WHERE k = 2"],
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_spark_changes_our_table(spark, name, tmp_path):
+    """Both sides agree after each statement of Spark, and after one more of ours."""
+    path = BY_NAME[name].build(tmp_path)
+    table, ours = f"delta.{quote(str(path))}", Ours(tmp_path)
+    before = ours.read(path)[1]
+    for statement in CHANGES[name]:
+        spark.run(statement.replace("{t}", table))
+        assert_reads(ours, path, spark.read(path)[1])
+    schema = delta_types.logged_schema(path)
+    assert delta_types.bag(before, schema) != delta_types.bag(ours.read(path)[1], schema)
+    key = schema["fields"][0]["name"]
+    ours.run(f"DELETE FROM {table} WHERE {key} = 2; UPDATE {table} SET {key} = {key} + 7000 WHERE {key} = 1")
+    assert_reads(spark, path, ours.read(path)[1])
+
+
+def test_row_ids_survive_our_changes(spark, tmp_path):
+    """A row keeps its id through UPDATE and DELETE of ours; its commit version changes only if the row does."""
+    ours = Ours(tmp_path)
+    ours.run("CREATE TABLE t AS SELECT id, id % 3 AS g FROM range(20); INSERT INTO t SELECT id + 100, 5 FROM range(5)")
+    path = tmp_path / "main" / "default" / "t"
+    before = spark.row_ids(path, "id")
+    assert len({id for id, _ in before.values()}) == 25
+    ours.run("UPDATE t SET g = -1 WHERE id IN (3, 101); DELETE FROM t WHERE id = 4")
+    after = spark.row_ids(path, "id")
+    assert set(after) == set(before) - {4}
+    for key, (id, version) in after.items():
+        assert id == before[key][0], key
+        assert version == (2 if key in (3, 101) else before[key][1]), key
