@@ -18,8 +18,9 @@ void check_errors(const std::vector<Error>& errors, std::string_view text) {
 void sql(std::string_view input) {
   const sql::Script script = sql::parse_script(input, "f.sql");
   check_errors(script.errors, input);
+  const bool is_substituted = input.find("${") != std::string_view::npos;
   for (const sql::Statement& statement : script.statements) {
-    expect(input.find(statement.text) != std::string_view::npos,
+    expect(is_substituted || input.find(statement.text) != std::string_view::npos,
            "a statement's text is of the file");
   }
   const auto query = sql::parse_query(input, "f.sql");
