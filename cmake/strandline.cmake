@@ -13,6 +13,13 @@ add_library(strandline_warnings INTERFACE)
 target_compile_options(strandline_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror)
 
+# The one object that knows the checkout's folder, so that checkouts share all others in ccache.
+add_library(strandline_test_paths STATIC ${PROJECT_SOURCE_DIR}/tests/support/paths.cc)
+target_include_directories(strandline_test_paths PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+target_compile_definitions(strandline_test_paths PRIVATE
+  STRANDLINE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+target_link_libraries(strandline_test_paths PRIVATE strandline_warnings)
+
 function(strandline_library name)
   cmake_parse_arguments(arg "" "" "DEPENDS;LIBS" ${ARGN})
   set(target strandline_${name})
@@ -48,12 +55,10 @@ function(strandline_test name)
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src
                                                ${PROJECT_SOURCE_DIR}/tests)
-  # Tests read their data from the source tree and may start the built program.
-  target_compile_definitions(${target} PRIVATE
-    STRANDLINE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
-    STRANDLINE_PROGRAM="${CMAKE_BINARY_DIR}/bin/strandline")
+  # Tests are compiled more often than they run long.
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
   target_link_libraries(${target} PRIVATE ${arg_DEPENDS} ${arg_LIBS} GTest::gmock GTest::gtest_main
-                                          strandline_warnings)
+                                          strandline_test_paths strandline_warnings)
   add_test(NAME ${target} COMMAND ${target})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)

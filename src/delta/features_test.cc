@@ -10,6 +10,7 @@
 
 #include "delta/feature_table.h"
 #include "delta/test_support.h"
+#include "support/paths.h"
 
 namespace strandline::delta {
 namespace {
@@ -80,7 +81,7 @@ std::string page() {
 }
 
 TEST(FeatureTable, ThePageInDocsSaysWhatIs) {
-  const std::string path = STRANDLINE_SOURCE_DIR "/docs/features.md";
+  const auto path = test::source_directory() / "docs/features.md";
   if (std::getenv("STRANDLINE_UPDATE_DOCS") != nullptr) std::ofstream(path) << page();
   std::stringstream found;
   found << std::ifstream(path).rdbuf();

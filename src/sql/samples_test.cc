@@ -12,16 +12,12 @@
 #include "base/json.h"
 #include "sql/duckdb_printer.h"
 #include "sql/parser.h"
+#include "support/paths.h"
 
 namespace strandline::sql {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string shared_folder() {
-  const char* shared = std::getenv("STRANDLINE_SHARED");
-  return shared != nullptr ? shared : STRANDLINE_SOURCE_DIR "/../shared";
-}
 
 std::string read_text(const fs::path& path) {
   std::ifstream file(path);
@@ -64,7 +60,7 @@ std::vector<std::string> sql_blocks(const std::string& text) {
 }
 
 TEST(Samples, EverySqlBlockOfTheDocumentsParses) {
-  const fs::path folder = shared_folder() + "/seeds";
+  const fs::path folder = test::shared_directory() / "seeds";
   if (!fs::is_directory(folder))
     GTEST_SKIP() << "no folder " << folder << "; set STRANDLINE_SHARED";
   size_t blocks = 0;
@@ -95,8 +91,8 @@ bool taken_here(const std::string& name, std::string* reason) {
 }
 
 TEST(Samples, SparksAutoCdcSyntaxCases) {
-  fs::path path = STRANDLINE_SOURCE_DIR "/tests/cases/spark-cases.json";
-  if (!fs::exists(path)) path = shared_folder() + "/cases/spark-cases.json";
+  fs::path path = test::source_directory() / "tests/cases/spark-cases.json";
+  if (!fs::exists(path)) path = test::shared_directory() / "cases/spark-cases.json";
   if (!fs::exists(path)) GTEST_SKIP() << "no file " << path << "; set STRANDLINE_SHARED";
   const auto cases = Json::parse(read_text(path));
   ASSERT_TRUE(cases.ok()) << cases.error().message;

@@ -15,16 +15,12 @@
 #include "delta/snapshot.h"
 #include "duck/connection.h"
 #include "duck/delta_io.h"
+#include "support/paths.h"
 
 namespace strandline {
 namespace {
 
-std::filesystem::path conformance_folder() {
-  const char* shared = std::getenv("STRANDLINE_SHARED");
-  const std::filesystem::path root =
-      shared != nullptr ? shared : std::filesystem::path(STRANDLINE_SOURCE_DIR) / ".." / "shared";
-  return root / "conformance";
-}
+std::filesystem::path conformance_folder() { return test::shared_directory() / "conformance"; }
 
 // A line of INDEX.md: | folder | protocol | latest | covers | expected | notes | origin |
 struct Entry {
