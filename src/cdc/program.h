@@ -37,7 +37,12 @@ struct Step {
 };
 
 struct Program {
+  // Those of stage "stage" come first and read the source alone.
   std::vector<Step> steps;
+  // After these first steps: the keys of the batch's events, one column for each of Plan::keys in
+  // its order. Target and state need only show rows with such keys, unless the flow truncates.
+  // Empty: they must show all.
+  std::string keys;
   // After the steps. New target rows: the target's columns, __strandline_row_id (null = fresh) and
   // __strandline_row_commit_version (null = this commit).
   std::string target_new;

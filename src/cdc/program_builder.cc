@@ -228,6 +228,11 @@ void ProgramBuilder::fill_table(const char* stage, const char* name, const std::
   run(stage, fmt::format("INSERT INTO {} {}", table(name), query), only_if);
 }
 
+void ProgramBuilder::give_keys(const std::string& events) {
+  if (plan_.truncate_when != nullptr || plan_.state_spec.truncates) return;
+  program_.keys = fmt::format("SELECT {} FROM {}", keys(), events);
+}
+
 void ProgramBuilder::validate_events(const std::string& events) {
   std::vector<std::string> names, nulls;
   for (const size_t i : keys_) {

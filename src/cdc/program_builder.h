@@ -70,6 +70,8 @@ class ProgramBuilder {
   // The same, but empty where only_if says so.
   void fill_table(const char* stage, const char* name, const std::string& query,
                   const std::string& only_if);
+  // Program::keys, from the staged events.
+  void give_keys(const std::string& events);
   // Null sequences and null keys of the events.
   void validate_events(const std::string& events);
   void check_not_null_columns();

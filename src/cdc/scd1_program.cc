@@ -17,6 +17,7 @@ class Scd1Program : public ProgramBuilder {
   Result<Program> build() override {
     SL_ASSIGN(const std::string events, read_events());
     make_table("stage", "events", events);
+    give_keys(table("events"));
     validate_events(table("events"));
     find_mark();
     rank_events();

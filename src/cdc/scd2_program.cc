@@ -92,6 +92,7 @@ SELECT *, {hash} AS hash FROM (
       every.push_back(i);
     }
     make_table("stage", "payload", payload(kFromBatch, events, owned));
+    give_keys(table("payload"));
     validate_events(table("payload"));
     make_table("load", "keys", fmt::format("SELECT DISTINCT {} FROM {}", keys(), table("payload")));
 

@@ -27,7 +27,6 @@ struct Winner {
   bool blind_append = false;
   bool protocol = false;
   bool metadata = false;
-  const AddFile* added = nullptr;  // any one
 };
 
 Winner summarise(const std::vector<Action>& actions) {
@@ -41,8 +40,6 @@ Winner summarise(const std::vector<Action>& actions) {
       winner.protocol = true;
     } else if (std::holds_alternative<Metadata>(action)) {
       winner.metadata = true;
-    } else if (const auto* const add = std::get_if<AddFile>(&action)) {
-      winner.added = add;
     } else if (std::holds_alternative<RemoveFile>(action)) {
       removes = true;
     }
@@ -87,10 +84,24 @@ std::optional<Conflict> find_conflict(const Footprint& ours, const std::vector<A
   const bool appends_conflict = ours.isolation == Isolation::kSerializable ||
                                 (ours.isolation == Isolation::kWriteSerializable &&
                                  (!winner.blind_append || ours.changes_metadata));
-  if (winner.added != nullptr && ours.reads_files && appends_conflict) {
-    return conflict(
-        "DELTA_CONCURRENT_APPEND",
-        fmt::format("added files to the data that was read, such as {}", winner.added->path));
+  if (ours.reads_files && appends_conflict) {
+    // Rows of a file that only gets another deletion vector, and rows that are only rearranged,
+    // come from files that the commit removes: rule 2.6 or 2.7 judges those.
+    std::unordered_set<std::string> removed;
+    for (const Action& action : actions) {
+      if (const auto* const remove = std::get_if<RemoveFile>(&action))
+        removed.insert(canonical_path(table_path, remove->path));
+    }
+    FileJudge judge(ours.read_predicate);
+    for (const Action& action : actions) {
+      const auto* const add = std::get_if<AddFile>(&action);
+      if (add == nullptr || !add->data_change ||
+          removed.count(canonical_path(table_path, add->path)) > 0 || !judge.may_match(*add)) {
+        continue;
+      }
+      return conflict("DELTA_CONCURRENT_APPEND",
+                      fmt::format("added files to the data that was read, such as {}", add->path));
+    }
   }
 
   for (const Action& action : actions) {

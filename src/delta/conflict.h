@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "delta/actions.h"
+#include "delta/file_filter.h"
 
 namespace strandline::delta {
 
@@ -22,8 +23,10 @@ struct Footprint {
   Isolation isolation = Isolation::kSerializable;
   bool reads_whole_table = true;
   std::unordered_set<std::string> read_paths;  // canonical; when not the whole table
-  // Anything was read, so that files added meanwhile might have been read too.
+  // Anything was read, so that files added meanwhile might have been read too: those that the
+  // predicate keeps.
   bool reads_files = true;
+  FileFilter read_predicate;
   std::unordered_set<std::string> removed_paths;  // canonical
   std::set<std::string> app_ids;
   std::set<std::string> domains;

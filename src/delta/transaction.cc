@@ -123,8 +123,9 @@ struct Transaction::Impl {
   CommitInfo info;
   bool row_ids_preserved = true;
   bool reads_whole_table = true;
-  std::vector<size_t> read_files;  // indexes in read->files, when not the whole table
-  std::string vector_path;         // the deletion vector file, once written
+  std::vector<size_t> read_files;            // indexes in read->files, when not the whole table
+  std::optional<FileFilter> read_predicate;  // what files added meanwhile are held against
+  std::string vector_path;                   // the deletion vector file, once written
 
   struct ByPath {
     bool operator()(const AddFile& a, const std::string& b) const { return a.path < b; }
@@ -147,7 +148,7 @@ struct Transaction::Impl {
     return creates || !adds.empty() || !removes.empty() || !deletes.empty() || metadata ||
            protocol || !txns.empty() || !domains.empty();
   }
-  bool reads_nothing() const { return !reads_whole_table && read_files.empty(); }
+  bool reads_nothing() const { return !reads_whole_table && read_files.empty() && !read_predicate; }
   bool enables_in_commit_timestamps() const {
     return !creates && view->in_commit_timestamps_enabled() &&
            !read->in_commit_timestamps_enabled();
@@ -351,6 +352,7 @@ Footprint Transaction::Impl::footprint() const {
   ours.isolation = isolation();
   ours.reads_whole_table = reads_whole_table;
   ours.reads_files = !reads_nothing();
+  ours.read_predicate = read_predicate.value_or(FileFilter());
   for (const size_t index : read_files) {
     ours.read_paths.insert(canonical_path(table.path(), read->files[index].path));
   }
@@ -616,6 +618,12 @@ void Transaction::set_blind_append() { set_read_files({}); }
 void Transaction::set_read_files(std::vector<size_t> file_indexes) {
   impl_->reads_whole_table = false;
   impl_->read_files = std::move(file_indexes);
+  impl_->read_predicate.reset();
+}
+
+void Transaction::set_read_predicate(FileFilter filter, std::vector<size_t> file_indexes) {
+  set_read_files(std::move(file_indexes));
+  impl_->read_predicate = std::move(filter);
 }
 
 bool Transaction::has_changes() const { return impl_->has_changes(); }

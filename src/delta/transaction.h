@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "delta/features.h"
+#include "delta/file_filter.h"
 #include "delta/snapshot.h"
 
 namespace strandline::delta {
@@ -43,7 +44,7 @@ struct Committed {
 // Another writer won by the rules of section 2; nothing was written.
 struct Conflicted {
   std::string what;
-  std::string code = "DELTA_CONCURRENT_WRITE";  // the documents' error name
+  std::string code = {};  // the documents' error name: DELTA_CONCURRENT_APPEND, ...
 };
 // May or may not be there: do not clean up.
 struct Unknown {
@@ -90,9 +91,13 @@ class Transaction {
   void set_row_ids_preserved(bool preserved);
   // What was read decides conflicts (2.5, 2.6): default whole table; a blind append read nothing.
   void set_blind_append();
-  // Only files of the snapshot at these indexes were read; files that others add may still
+  // Only files of the snapshot at these indexes were read; any file that others add may still
   // conflict.
   void set_read_files(std::vector<size_t> file_indexes);
+  // Only rows that the filter asks for were read, from the files of the snapshot at these indexes,
+  // which must be all that the filter keeps. A file that others add conflicts if the filter keeps
+  // it too. Not for conditions that are not deterministic: those read the whole table.
+  void set_read_predicate(FileFilter filter, std::vector<size_t> file_indexes);
 
   bool has_changes() const;
   // Once per transaction. Without changes nothing is written and the version read is returned.

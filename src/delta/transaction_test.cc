@@ -502,7 +502,7 @@ TEST_F(Conflicts, DeletesOfOneFile) {
   Transaction ours = deleting("a", {0}, 1);
   Transaction theirs = deleting("a", {0}, 2);
   ASSERT_EQ(outcome(theirs), "ok");
-  EXPECT_EQ(outcome(ours), "DELTA_CONCURRENT_APPEND");
+  EXPECT_EQ(outcome(ours), "DELTA_CONCURRENT_DELETE_DELETE");
 
   Transaction removing = begin();
   removing.remove_file(live("a"));

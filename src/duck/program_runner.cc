@@ -32,12 +32,11 @@ Status run_check(Connection& connection, const cdc::Step& step) {
   return Error{ErrorKind::kInvalidData, step.code, std::move(message), {}};
 }
 
-}  // namespace
-
-Result<BatchMetrics> run_program(Connection& connection, const cdc::Program& program,
-                                 const std::function<void(const std::string& stage)>& on_stage) {
+Status run_steps(Connection& connection, const cdc::Program& program, const OnStage& on_stage,
+                 size_t first, size_t last) {
   std::string stage;
-  for (const cdc::Step& step : program.steps) {
+  for (size_t i = first; i < last; ++i) {
+    const cdc::Step& step = program.steps[i];
     if (step.stage != stage) {
       stage = step.stage;
       if (on_stage) on_stage(stage);
@@ -52,7 +51,22 @@ Result<BatchMetrics> run_program(Connection& connection, const cdc::Program& pro
       SL_TRY(connection.execute(step.sql));
     }
   }
+  return {};
+}
 
+}  // namespace
+
+Result<size_t> stage_events(Connection& connection, const cdc::Program& program,
+                            const OnStage& on_stage) {
+  size_t count = 0;
+  while (count < program.steps.size() && program.steps[count].stage == "stage") ++count;
+  SL_TRY(run_steps(connection, program, on_stage, 0, count));
+  return count;
+}
+
+Result<BatchMetrics> run_program(Connection& connection, const cdc::Program& program,
+                                 const OnStage& on_stage, size_t first) {
+  SL_TRY(run_steps(connection, program, on_stage, first, program.steps.size()));
   SL_ASSIGN(const Rows found, connection.query(program.metrics));
   if (found.rows.size() != 1 || found.rows.front().size() != 6) {
     return internal_error("AUTOCDC_METRICS", "the batch's metrics are {} rows instead of one",

@@ -19,11 +19,15 @@ struct BatchMetrics {
   std::string conflict_example;
 };
 
-// Steps and checks in order, then the metrics; the outputs can be queried until cleanup.
-// Errors: a failed check is kInvalidData with the check's code.
-Result<BatchMetrics> run_program(
-    Connection& connection, const cdc::Program& program,
-    const std::function<void(const std::string& stage)>& on_stage = {});
+using OnStage = std::function<void(const std::string& stage)>;
+
+// The first steps, after which Program::keys can be queried. Returns their number.
+Result<size_t> stage_events(Connection& connection, const cdc::Program& program,
+                            const OnStage& on_stage = {});
+// Steps and checks in order from `first` on, then the metrics; the outputs can be queried until
+// cleanup. Errors: a failed check is kInvalidData with the check's code.
+Result<BatchMetrics> run_program(Connection& connection, const cdc::Program& program,
+                                 const OnStage& on_stage = {}, size_t first = 0);
 Status clean_up(Connection& connection, const cdc::Program& program);
 
 }  // namespace strandline::duck

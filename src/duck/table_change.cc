@@ -61,8 +61,7 @@ Status commit_change(delta::Transaction& transaction, const delta::Table& table,
   }
   if (const auto* conflicted = std::get_if<delta::Conflicted>(&*outcome)) {
     remove_files(table, written);
-    return conflict("DELTA_CONCURRENT_WRITE", "another writer changed '{}' at the same time: {}",
-                    table.path(), conflicted->what);
+    return conflict(conflicted->code, "{}", conflicted->what);
   }
   if (const auto* unknown = std::get_if<delta::Unknown>(&*outcome)) {
     return io_error(

@@ -27,7 +27,8 @@ Status apply_change(Connection& connection, delta::Transaction& transaction,
                     const TableChange& change, std::vector<delta::AddFile>* written);
 
 // Commits. Written files of a commit that surely did not happen are removed.
-// Errors: kConflict DELTA_CONCURRENT_WRITE, kIo COMMIT_UNKNOWN (look before doing it again).
+// Errors: kConflict by the rule that was broken (DELTA_CONCURRENT_APPEND, DELTA_METADATA_CHANGED,
+// ...), kIo COMMIT_UNKNOWN (look before doing it again).
 Status commit_change(delta::Transaction& transaction, const delta::Table& table,
                      const std::vector<delta::AddFile>& written);
 

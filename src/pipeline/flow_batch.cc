@@ -7,6 +7,7 @@
 #include "delta/alter.h"
 #include "delta/column_mapping.h"
 #include "duck/delta_io.h"
+#include "duck/key_ranges.h"
 #include "duck/program_runner.h"
 #include "duck/table_change.h"
 #include "pipeline/file_reader.h"
@@ -191,8 +192,10 @@ namespace {
 // Relation of a target's or state's rows with positions; row ids are null where the table has none.
 Result<std::string> positioned(duck::Connection& connection, const delta::Table& table,
                                const std::shared_ptr<const delta::Snapshot>& snapshot,
-                               bool with_row_ids, std::vector<std::unique_ptr<duck::Scan>>* scans) {
+                               const std::vector<size_t>& files, bool with_row_ids,
+                               std::vector<std::unique_ptr<duck::Scan>>* scans) {
   duck::ScanOptions options;
+  options.files = files;
   options.with_positions = true;
   options.with_row_ids = with_row_ids && snapshot->row_tracking_enabled();
   SL_ASSIGN(auto scan, duck::scan_table(connection, table, snapshot, options));
@@ -201,6 +204,43 @@ Result<std::string> positioned(duck::Connection& connection, const delta::Table&
   if (!with_row_ids || options.with_row_ids) return sql;
   return fmt::format("(SELECT *, CAST(NULL AS BIGINT) AS {}, CAST(NULL AS BIGINT) AS {} FROM {})",
                      duck::kRowIdColumn, duck::kRowVersionColumn, sql);
+}
+
+// The files of a table that a batch reads.
+struct TouchedFiles {
+  // nullopt: rows of any key may matter.
+  std::optional<delta::FileFilter> filter;
+  delta::FileSelection selection;
+
+  void read_by(delta::Transaction* transaction) const {
+    if (filter) transaction->set_read_predicate(*filter, selection.files);
+  }
+};
+
+TouchedFiles touched_files(const std::optional<duck::KeyRanges>& keys,
+                           const delta::Snapshot& snapshot) {
+  TouchedFiles touched;
+  if (keys) touched.filter = keys->filter(snapshot);
+  touched.selection = delta::select_files(snapshot, touched.filter.value_or(delta::FileFilter()));
+  return touched;
+}
+
+// The keys of the staged events, if target and state are read by them.
+Result<std::optional<duck::KeyRanges>> batch_keys(duck::Connection& connection,
+                                                  const cdc::Plan& plan,
+                                                  const cdc::Program& program) {
+  if (program.keys.empty()) return std::optional<duck::KeyRanges>();
+  std::vector<duck::KeyColumn> columns;
+  std::string names;
+  for (size_t i = 0; i < plan.keys.size(); ++i) {
+    const std::string name = fmt::format("key{}", i);
+    columns.push_back({plan.keys[i].name, "k." + name, false});
+    names += (i == 0 ? "" : ", ") + name;
+  }
+  SL_ASSIGN(auto keys,
+            duck::key_ranges(connection, columns,
+                             fmt::format("(SELECT * FROM ({}) AS keys({}))", program.keys, names)));
+  return std::optional(std::move(keys));
 }
 
 }  // namespace
@@ -243,23 +283,37 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
   cdc::BatchRelations relations;
   SL_ASSIGN(const auto query, print_batch(plan, &execution));
   relations.source = "(" + query + ")";
-  if (current && !target->files.empty()) {
-    SL_ASSIGN(relations.target,
-              positioned(connection, target_->table(), target, true, &execution.scans));
-  }
-  if (state_current && !state->files.empty()) {
-    SL_ASSIGN(relations.state, positioned(connection, state_table, state, false, &execution.scans));
-  }
   relations.now_us = plan.time_us;
-  SL_ASSIGN(const auto program, cdc::make_duckdb_program(cdc_plan, relations));
+  // The events come first; their keys say which files of target and state are read.
+  const bool reads_target = current && !target->files.empty();
+  const bool reads_state = state_current && !state->files.empty();
+  if (reads_target) relations.target = "target";
+  if (reads_state) relations.state = "state";
+  SL_ASSIGN(auto program, cdc::make_duckdb_program(cdc_plan, relations));
 
   struct CleanUp {
     duck::Connection& connection;
     const cdc::Program& program;
     ~CleanUp() { (void)duck::clean_up(connection, program).ok(); }
   } clean_up{connection, program};
-  SL_ASSIGN(const auto metrics,
-            duck::run_program(connection, program, [&](const std::string& name) { stage(name); }));
+  const duck::OnStage on_stage = [&](const std::string& name) { stage(name); };
+  SL_ASSIGN(const size_t staged, duck::stage_events(connection, program, on_stage));
+  TouchedFiles target_files, state_files;
+  if (reads_target || reads_state) {
+    SL_ASSIGN(const auto keys, batch_keys(connection, cdc_plan, program));
+    if (reads_target) {
+      target_files = touched_files(keys, *target);
+      SL_ASSIGN(relations.target, positioned(connection, target_->table(), target,
+                                             target_files.selection.files, true, &execution.scans));
+    }
+    if (reads_state) {
+      state_files = touched_files(keys, *state);
+      SL_ASSIGN(relations.state, positioned(connection, state_table, state,
+                                            state_files.selection.files, false, &execution.scans));
+    }
+    SL_ASSIGN(program, cdc::make_duckdb_program(cdc_plan, relations));
+  }
+  SL_ASSIGN(const auto metrics, duck::run_program(connection, program, on_stage, staged));
   SL_TRY(context_.check_cancelled());
   SL_TRY(check_files_unchanged(plan));
 
@@ -302,10 +356,13 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
   std::vector<delta::AddFile> written;
   SL_TRY(duck::apply_change(connection, transaction, target_->table(), target, change, &written));
   const bool target_changes = transaction.has_changes();
+  target_files.read_by(&transaction);
 
   if (!state_done) {
-    auto status = commit_state(cdc_plan, program, plan, app, *target, newest_state,
-                               relations.state.empty() ? nullptr : state, target_changes);
+    const auto read_by_keys = [&](delta::Transaction* of_state) { state_files.read_by(of_state); };
+    auto status =
+        commit_state(cdc_plan, program, plan, app, *target, newest_state,
+                     relations.state.empty() ? nullptr : state, target_changes, read_by_keys);
     if (!status.ok()) {
       duck::remove_files(target_->table(), written);
       return status;
@@ -318,6 +375,12 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
     transaction.set_metric("num_upserted_rows", metrics.num_upserted_rows);
     transaction.set_metric("num_deleted_rows", metrics.num_deleted_rows);
     transaction.set_metric("num_input_rows", metrics.num_input_rows);
+    if (reads_target) {
+      transaction.set_metric("numFilesBeforeSkipping",
+                             static_cast<int64_t>(target_files.selection.total));
+      transaction.set_metric("numFilesAfterSkipping",
+                             static_cast<int64_t>(target_files.selection.files.size()));
+    }
     stage("commit");
     SL_TRY(duck::commit_change(transaction, target_->table(), written));
     committed_ = true;
@@ -328,6 +391,10 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
   add_metric("num_late_rows", static_cast<double>(metrics.num_late_rows));
   add_metric("num_sequence_conflicts", static_cast<double>(metrics.num_sequence_conflicts));
   add_metric("num_output_bytes", static_cast<double>(total_bytes(written)));
+  for (const auto* selection : {&target_files.selection, &state_files.selection}) {
+    add_metric("num_files_read", static_cast<double>(selection->files.size()));
+    add_metric("num_files_skipped", static_cast<double>(selection->skipped()));
+  }
   if (metrics.num_sequence_conflicts > 0 && !conflict_warned_) {
     conflict_warned_ = true;
     warnings_.push_back(placed(
@@ -348,7 +415,8 @@ Status FlowRun::commit_state(const cdc::Plan& cdc_plan, const cdc::Program& prog
                              const delta::Snapshot& target,
                              const std::shared_ptr<const delta::Snapshot>& newest,
                              const std::shared_ptr<const delta::Snapshot>& base,
-                             bool target_changes) {
+                             bool target_changes,
+                             const std::function<void(delta::Transaction*)>& read_by_keys) {
   auto& connection = *context_.connection;
   const delta::Table table = target_->state_table();
   const std::string generation = std::to_string(target_->checkpoint().generation());
@@ -395,6 +463,7 @@ Status FlowRun::commit_state(const cdc::Plan& cdc_plan, const cdc::Program& prog
   // A new or reset state is needed as soon as anything was applied; else only when it changes.
   const bool begins = !newest || !fits;
   if (begins ? (written.empty() && !target_changes) : !transaction->has_changes()) return {};
+  read_by_keys(&*transaction);
   transaction->set_txn(app, plan.batch);
   transaction->set_operation("AUTO CDC STATE", {{"flow", flow_.name}});
   stage("commit state");

@@ -46,9 +46,10 @@ FlowRun::FlowRun(Context& context, const Flow& flow) : context_(context), flow_(
   report_.name = flow.name;
   report_.target = context.graph.datasets[flow.target].name.to_string();
   report_.status = "SKIPPED";
-  for (const char* key : {"num_upserted_rows", "num_deleted_rows", "num_input_rows",
-                          "num_late_rows", "num_sequence_conflicts", "num_skipped_snapshots",
-                          "num_output_bytes", "num_batches", "duration_seconds"}) {
+  for (const char* key :
+       {"num_upserted_rows", "num_deleted_rows", "num_input_rows", "num_late_rows",
+        "num_sequence_conflicts", "num_skipped_snapshots", "num_output_bytes", "num_batches",
+        "num_files_read", "num_files_skipped", "duration_seconds"}) {
     report_.metrics[key] = 0;
   }
   if (flow.kind != FlowKind::kAutoCdc) report_.metrics["num_output_rows"] = 0;

@@ -97,7 +97,8 @@ class FlowRun {
   Status commit_state(const cdc::Plan& cdc_plan, const cdc::Program& program, const BatchPlan& plan,
                       const std::string& app, const delta::Snapshot& target,
                       const std::shared_ptr<const delta::Snapshot>& newest,
-                      const std::shared_ptr<const delta::Snapshot>& base, bool target_changes);
+                      const std::shared_ptr<const delta::Snapshot>& base, bool target_changes,
+                      const std::function<void(delta::Transaction*)>& read_by_keys);
   Result<std::string> print_batch(const BatchPlan& plan, Execution* execution) const;
   Status check_files_unchanged(const BatchPlan& plan) const;
   Error explain(const BatchPlan& plan, Error error) const;
