@@ -126,9 +126,29 @@ class SqlSession : public Session {
             [&](const sql::CreateView& body) -> Status {
               return create_view(context_, body, statement.text);
             },
-            [&](const sql::Insert& body) -> Status { return insert(context_, body); },
-            [&](const sql::Update& body) -> Status { return update_rows(context_, body); },
-            [&](const sql::Delete& body) -> Status { return delete_rows(context_, body); },
+            [&](const sql::Insert& body) -> Status {
+              SL_ASSIGN(const auto rows, insert(context_, body));
+              return show_counts(
+                  {{"num_affected_rows", rows.inserted}, {"num_inserted_rows", rows.inserted}},
+                  format, out);
+            },
+            [&](const sql::Update& body) -> Status {
+              SL_ASSIGN(const auto rows, update_rows(context_, body));
+              return show_counts({{"num_affected_rows", rows.updated}}, format, out);
+            },
+            [&](const sql::Delete& body) -> Status {
+              SL_ASSIGN(const auto rows, delete_rows(context_, body));
+              return show_counts({{"num_affected_rows", rows.deleted}}, format, out);
+            },
+            [&](const sql::Merge& body) -> Status {
+              SL_ASSIGN(const auto rows, merge(context_, body));
+              return show_counts(
+                  {{"num_affected_rows", rows.inserted + rows.updated + rows.deleted},
+                   {"num_updated_rows", rows.updated},
+                   {"num_deleted_rows", rows.deleted},
+                   {"num_inserted_rows", rows.inserted}},
+                  format, out);
+            },
             [&](const sql::Drop& body) -> Status { return drop(context_, body); },
             [&](const sql::Truncate& body) -> Status { return truncate(context_, body); },
             [&](const sql::Use& body) -> Status { return use(context_, body); },
@@ -153,6 +173,18 @@ class SqlSession : public Session {
         });
     if (!rows.ok()) return std::move(rows).error();
     return {};
+  }
+
+  // What a statement did, for people. The machine formats hold the rows of queries alone, so that a
+  // script's output is one stream of them.
+  Status show_counts(const std::vector<std::pair<std::string, int64_t>>& counts,
+                     OutputFormat format, std::ostream& out) {
+    if (format != OutputFormat::kTable) return {};
+    std::string items;
+    for (const auto& [name, count] : counts) {
+      items += fmt::format("{}{}::BIGINT AS {}", items.empty() ? "" : ", ", count, name);
+    }
+    return show_rows("SELECT " + items, format, out);
   }
 
   Status run_explain(const sql::Explain& explain, OutputFormat format, std::ostream& out) {

@@ -15,9 +15,9 @@
 
 namespace strandline::sql {
 
-struct Expr;   // expr.h
+struct Expr;      // expr.h
 struct Relation;  // query.h
-struct Query;  // query.h: SELECT, VALUES, set operations, CTEs, pipes
+struct Query;     // query.h: SELECT, VALUES, set operations, CTEs, pipes
 using ExprPtr = std::shared_ptr<const Expr>;
 using QueryPtr = std::shared_ptr<const Query>;
 

@@ -183,8 +183,9 @@ MergeClause Parser::merge_clause() {
   } else if (!inserts && accept_words({"UPDATE", "SET"})) {
     clause.action = MergeClause::Action::kUpdate;
     if (clause.when == MergeClause::When::kNotMatchedBySource && at_symbol("*")) {
-      fail_at(place, "UPDATE SET * takes the source's columns, but here is no source row: name the "
-                     "columns, as in UPDATE SET a = 1");
+      fail_at(place,
+              "UPDATE SET * takes the source's columns, but here is no source row: name the "
+              "columns, as in UPDATE SET a = 1");
     }
     if (!star()) clause.assignments = assignments();
   } else if (inserts && accept_word("INSERT")) {

@@ -340,8 +340,10 @@ TEST(Statement, RefusedClauses) {
   EXPECT_THAT(
       errors("CREATE FLOW f AS AUTO CDC INTO t FROM STREAM s WHERE a KEYS (id) SEQUENCE BY b"),
       ElementsAre(HasSubstr("WHERE after the source")));
-  EXPECT_THAT(errors("INSERT INTO t PARTITION (a = 1) SELECT 1"),
-              ElementsAre(HasSubstr("PARTITION (...)")));
+  EXPECT_THAT(errors("INSERT OVERWRITE t PARTITION (a = 1) IF NOT EXISTS SELECT 1"),
+              ElementsAre(HasSubstr("IF NOT EXISTS of a partition")));
+  EXPECT_THAT(errors("INSERT INTO t REPLACE USING (a) SELECT 1"),
+              ElementsAre(HasSubstr("use REPLACE WHERE")));
 }
 
 TEST(Statement, AllMistakesInOneGo) {

@@ -1,0 +1,40 @@
+#include "engine/target.h"
+
+#include "base/error.h"
+#include "engine/names.h"
+
+namespace strandline::engine {
+
+Result<Target> find_target(const Context& context, const sql::TableName& name,
+                           const std::optional<sql::Name>& alias, const char* verb,
+                           bool removes_rows) {
+  SL_ASSIGN(auto found, find_table(context, name));
+  SL_TRY(refuse_pipeline_table(found, verb));
+  if (removes_rows && found.snapshot->property_is_true("delta.appendOnly")) {
+    return at(invalid_argument("DELTA_CANNOT_MODIFY_APPEND_ONLY",
+                               "{} of {} is refused: it has 'delta.appendOnly' = 'true', so rows "
+                               "can only be added; set the property to 'false' first",
+                               verb, found.name),
+              name.place);
+  }
+  Target target{std::move(found), alias ? alias->text : name.parts.back(), {}, nullptr};
+  target.view = target.found.snapshot;
+  if (!alias && !name.is_path) target.names.push_back(name);
+  return target;
+}
+
+Result<std::string> scan_target(Relations& relations, const Target& target,
+                                std::vector<size_t> files) {
+  duck::ScanOptions options;
+  options.with_positions = true;
+  options.with_row_ids = target.tracks_rows();
+  options.files = std::move(files);
+  SL_ASSIGN(const auto scan, relations.scan(target.found.table, target.view, options));
+  return scan + " AS " + duck::quote_name(target.alias);
+}
+
+std::string qualified(const std::string& alias, const std::string& column) {
+  return duck::quote_name(alias) + "." + duck::quote_name(column);
+}
+
+}  // namespace strandline::engine
