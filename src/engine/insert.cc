@@ -59,6 +59,7 @@ class Insertion {
 
  private:
   Status read_rows();
+  Status evolve(std::vector<duck::ResultColumn> given, const AssignOptions& options);
   Status check_partition();
   Result<std::string> partition_condition() const;
   Status stage();
@@ -69,11 +70,12 @@ class Insertion {
 
   const Context& context_;
   const sql::Insert& statement_;
-  const Target target_;
+  Target target_;
   Relations relations_;
   TempTable staged_;
   std::string rows_;                                      // query of the table's columns
   std::vector<std::pair<std::string, std::string>> set_;  // static partition columns and values
+  std::optional<delta::Alteration> alteration_;           // of WITH SCHEMA EVOLUTION
   int64_t deleted_ = 0;
 };
 
@@ -133,9 +135,28 @@ Status Insertion::read_rows() {
     query = fmt::format("SELECT {} FROM ({})", items, query);
   }
   SL_ASSIGN(const auto given, given_columns(*context_.connection, query));
+  SL_TRY(evolve(given, options));
   auto rows = assign_all(query, given, target_.schema(), target_.found.name, options);
   if (!rows.ok()) return at(std::move(rows).error(), statement_.table.place);
   rows_ = std::move(rows).value();
+  return {};
+}
+
+// Columns go by their names where the statement gives names, else by position: those beyond the
+// table's are new.
+Status Insertion::evolve(std::vector<duck::ResultColumn> given, const AssignOptions& options) {
+  if (!statement_.schema_evolution) return {};
+  const auto& fields = target_.schema().fields;
+  for (size_t i = 0; i < given.size() && !options.by_name; ++i) {
+    if (!options.columns.empty()) {
+      if (i < options.columns.size()) given[i].name = options.columns[i];
+    } else if (i < fields.size()) {
+      given[i].name = fields[i].name;
+    }
+  }
+  auto alteration = evolve_target(target_, given);
+  if (!alteration.ok()) return at(std::move(alteration).error(), statement_.table.place);
+  alteration_ = std::move(alteration).value();
   return {};
 }
 
@@ -151,8 +172,7 @@ Result<std::string> Insertion::partition_condition() const {
   std::string condition;
   for (const auto& [name, value] : set_) {
     const auto* field = target_.schema().get(name);
-    SL_ASSIGN(const auto types,
-              given_columns(*context_.connection, "SELECT " + value + " AS v"));
+    SL_ASSIGN(const auto types, given_columns(*context_.connection, "SELECT " + value + " AS v"));
     SL_ASSIGN(const auto text, assign("v.v", types[0], *field, target_.found.name));
     condition += fmt::format("{}{} IS NOT DISTINCT FROM (SELECT {} FROM (SELECT {}) AS v(v))",
                              condition.empty() ? "" : " AND ",
@@ -263,6 +283,7 @@ Result<ChangedRows> Insertion::run() {
   }
   const auto& [table, snapshot, name] = target_.found;
   SL_ASSIGN(auto transaction, delta::Transaction::begin(table, snapshot));
+  if (alteration_) alteration_->apply_to(&transaction);
   SL_ASSIGN(const auto applied, apply_change(context_, table, transaction, snapshot, change));
   ChangedRows changed;
   changed.inserted = applied.written_rows() - applied.copied_rows;

@@ -51,8 +51,12 @@ class Merger {
 
  private:
   Status keep_source();
+  Status evolve();
+  bool is_assigned(const std::string& column) const;
   Status read_clauses();
   Status add_star(Clause& clause);
+  Status add_star_value(Clause& clause, std::vector<size_t> path, const Field& field,
+                        const DataType& source, const std::string& value);
   bool has(When when) const;
   // The number of the first clause of a kind that applies to a row, or null.
   std::string decide(When when) const;
@@ -101,6 +105,7 @@ class Merger {
   std::string on_;
   std::vector<Clause> clauses_;
 
+  std::optional<delta::Alteration> alteration_;  // of WITH SCHEMA EVOLUTION
   int64_t source_rows_ = 0;
   std::map<size_t, int64_t> counts_;  // rows by clause
   bool updates_ = false;              // updated_ has rows
@@ -200,6 +205,36 @@ Status Merger::keep_source() {
   return {};
 }
 
+// Whether a clause takes the source's column by *, or assigns the target's of that name.
+bool Merger::is_assigned(const std::string& column) const {
+  const auto named = [&](const sql::Name& name) { return same_name(name.text, column); };
+  return std::any_of(
+      statement_.clauses.begin(), statement_.clauses.end(), [&](const sql::MergeClause& clause) {
+        if (clause.star) {
+          return std::none_of(clause.except.begin(), clause.except.end(), named);
+        }
+        return std::any_of(clause.assignments.begin(), clause.assignments.end(),
+                           [&](const sql::Assignment& assignment) {
+                             const auto& parts = assignment.target;
+                             const bool qualified =
+                                 parts.size() > 1 && same_name(parts[0], target_.alias);
+                             return same_name(parts[qualified ? 1 : 0], column);
+                           });
+      });
+}
+
+Status Merger::evolve() {
+  if (!statement_.schema_evolution) return {};
+  std::vector<duck::ResultColumn> incoming;
+  for (const auto& column : columns_) {
+    if (is_assigned(column.name)) incoming.push_back(column);
+  }
+  auto alteration = evolve_target(target_, incoming);
+  if (!alteration.ok()) return at(std::move(alteration).error(), statement_.source->place);
+  alteration_ = std::move(alteration).value();
+  return {};
+}
+
 // UPDATE SET * and INSERT *: the columns of one name.
 Status Merger::add_star(Clause& clause) {
   const auto& fields = target_.schema().fields;
@@ -216,6 +251,7 @@ Status Merger::add_star(Clause& clause) {
         columns_.begin(), columns_.end(),
         [&](const duck::ResultColumn& other) { return same_name(other.name, fields[i].name); });
     if (column == columns_.end()) {
+      if (statement_.schema_evolution) continue;
       return at(invalid_argument("UNRESOLVED_COLUMN.WITH_SUGGESTION",
                                  "{} * takes every column of {} from the source, which has no {}: "
                                  "name the columns, or add EXCEPT ({})",
@@ -223,7 +259,35 @@ Status Merger::add_star(Clause& clause) {
                                  target_.found.name, fields[i].name, fields[i].name),
                 clause.text->place);
     }
-    SL_TRY(clause.values.add({i}, qualified(alias_, column->name), clause.text->place));
+    SL_TRY(add_star_value(clause, {i}, fields[i], column->type, qualified(alias_, column->name)));
+  }
+  return {};
+}
+
+// Where the schema may evolve, members of a struct that the source does not have keep their value.
+Status Merger::add_star_value(Clause& clause, std::vector<size_t> path, const Field& field,
+                              const DataType& source, const std::string& value) {
+  const auto member = [&](const std::string& name) -> const Field* {
+    for (const auto& other : *source.fields) {
+      if (same_name(other.name, name)) return &other;
+    }
+    return nullptr;
+  };
+  const bool by_member =
+      statement_.schema_evolution && clause.text->action == Action::kUpdate &&
+      field.type.id == TypeId::kStruct && source.id == TypeId::kStruct &&
+      std::any_of(field.type.fields->begin(), field.type.fields->end(),
+                  [&](const Field& inner) { return member(inner.name) == nullptr; });
+  if (!by_member) return clause.values.add(std::move(path), value, clause.text->place);
+  for (size_t i = 0; i < field.type.fields->size(); ++i) {
+    const Field& inner = (*field.type.fields)[i];
+    const Field* found = member(inner.name);
+    if (found == nullptr) continue;
+    auto below = path;
+    below.push_back(i);
+    SL_TRY(add_star_value(
+        clause, std::move(below), inner, found->type,
+        fmt::format("struct_extract({}, {})", value, duck::quote_literal(found->name))));
   }
   return {};
 }
@@ -578,6 +642,7 @@ void Merger::describe(delta::Transaction& transaction, const duck::AppliedChange
 
 Result<ChangedRows> Merger::run() {
   SL_TRY(keep_source());
+  SL_TRY(evolve());
   SL_TRY(read_clauses());
   SL_TRY(find_pairs());
   SL_TRY(check_single_matches());
@@ -588,6 +653,7 @@ Result<ChangedRows> Merger::run() {
                             rows_of(Action::kDelete)};
   const auto& [table, snapshot, name] = target_.found;
   SL_ASSIGN(auto transaction, delta::Transaction::begin(table, snapshot));
+  if (alteration_) alteration_->apply_to(&transaction);
   duck::AppliedChange applied;
   if (!counts_.empty()) {
     SL_TRY(keep_updates());

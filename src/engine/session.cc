@@ -51,10 +51,11 @@ class SqlSession : public Session {
  public:
   SqlSession(std::shared_ptr<duck::Database> database, std::unique_ptr<duck::Connection> connection,
              std::shared_ptr<storage::Store> store, std::shared_ptr<catalog::Warehouse> warehouse,
-             catalog::Defaults defaults, std::string directory)
+             catalog::Defaults defaults, std::string directory, bool show_changed_rows)
       : database_(std::move(database)),
         connection_(std::move(connection)),
-        warehouse_(std::move(warehouse)) {
+        warehouse_(std::move(warehouse)),
+        show_changed_rows_(show_changed_rows) {
     context_.connection = connection_.get();
     context_.store = std::move(store);
     context_.parquet = duck::make_parquet_port(database_);
@@ -175,11 +176,10 @@ class SqlSession : public Session {
     return {};
   }
 
-  // What a statement did, for people. The machine formats hold the rows of queries alone, so that a
-  // script's output is one stream of them.
+  // What a statement did, for people at work. Else the output holds the rows of queries alone.
   Status show_counts(const std::vector<std::pair<std::string, int64_t>>& counts,
                      OutputFormat format, std::ostream& out) {
-    if (format != OutputFormat::kTable) return {};
+    if (!show_changed_rows_ || format != OutputFormat::kTable) return {};
     std::string items;
     for (const auto& [name, count] : counts) {
       items += fmt::format("{}{}::BIGINT AS {}", items.empty() ? "" : ", ", count, name);
@@ -222,6 +222,7 @@ class SqlSession : public Session {
   std::unique_ptr<duck::Connection> connection_;
   std::shared_ptr<catalog::Warehouse> warehouse_;
   Context context_;
+  const bool show_changed_rows_;
   std::atomic<bool> cancelled_{false};
 };
 
@@ -251,7 +252,7 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options) {
   if (!options.schema.empty()) defaults.schema = options.schema;
   return std::unique_ptr<Session>(std::make_unique<engine::SqlSession>(
       std::move(database), std::move(connection), std::move(store), std::move(warehouse),
-      std::move(defaults), directory.lexically_normal().string()));
+      std::move(defaults), directory.lexically_normal().string(), options.show_changed_rows));
 }
 
 }  // namespace strandline

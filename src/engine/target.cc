@@ -1,6 +1,7 @@
 #include "engine/target.h"
 
 #include "base/error.h"
+#include "engine/assignment.h"
 #include "engine/names.h"
 
 namespace strandline::engine {
@@ -21,6 +22,26 @@ Result<Target> find_target(const Context& context, const sql::TableName& name,
   target.view = target.found.snapshot;
   if (!alias && !name.is_path) target.names.push_back(name);
   return target;
+}
+
+Result<std::optional<delta::Alteration>> evolve_target(
+    Target& target, const std::vector<duck::ResultColumn>& incoming) {
+  Schema schema;
+  for (const auto& column : incoming) {
+    // A column of nothing but NULL has no type to bring.
+    if (column.type.id == TypeId::kVoid && column.has_delta_type) continue;
+    SL_ASSIGN(auto type, storable_type(column));
+    schema.fields.push_back(Field{column.name, std::move(type), true, {}});
+  }
+  std::optional<delta::Alteration> alteration(std::in_place, *target.found.snapshot);
+  SL_TRY(alteration->merge_schema(schema));
+  if (!alteration->changed()) return std::optional<delta::Alteration>();
+  auto view = std::make_shared<delta::Snapshot>(*target.found.snapshot);
+  view->metadata = alteration->metadata();
+  view->protocol = alteration->protocol();
+  view->schema = alteration->schema();
+  target.view = std::move(view);
+  return alteration;
 }
 
 Result<std::string> scan_target(Relations& relations, const Target& target,

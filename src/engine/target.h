@@ -2,9 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "delta/alter.h"
 #include "duck/delta_io.h"
 #include "engine/context.h"
 #include "engine/relations.h"
@@ -28,6 +30,12 @@ struct Target {
 Result<Target> find_target(const Context& context, const sql::TableName& name,
                            const std::optional<sql::Name>& alias, const char* verb,
                            bool removes_rows);
+
+// WITH SCHEMA EVOLUTION: the target's columns joined with those of new rows; changes the view.
+// The alteration, if it changed anything, belongs into the statement's transaction.
+// Errors: of Alteration::merge_schema, DELTA_UNSUPPORTED_DATA_TYPES.
+Result<std::optional<delta::Alteration>> evolve_target(
+    Target& target, const std::vector<duck::ResultColumn>& incoming);
 
 // The target's rows as a relation under its alias, with positions, and row ids where it tracks
 // rows. Every statement reads its target's files here; `files` are indexes in the snapshot's files,
