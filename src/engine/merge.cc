@@ -99,7 +99,8 @@ class Merger {
   std::string alias_;                        // of the source
   std::vector<duck::ResultColumn> columns_;  // of the source
   std::string source_sql_;                   // the source as a relation under its alias
-  std::string scan_;                         // the target likewise
+  std::string scan_;                         // the target, files that ON can match
+  std::string all_;                          // the whole target
   std::vector<sql::TableName> source_names_;
   std::vector<sql::TableName> both_names_;
   std::string on_;
@@ -148,9 +149,9 @@ std::string Merger::from(When when) const {
     case When::kNotMatched:
       return source_sql_;
     case When::kNotMatchedBySource:
-      return scan_;
+      return all_;
   }
-  return scan_;
+  return all_;
 }
 
 const std::vector<sql::TableName>& Merger::names(When when) const {
@@ -293,7 +294,9 @@ Status Merger::add_star_value(Clause& clause, std::vector<size_t> path, const Fi
 }
 
 Status Merger::read_clauses() {
-  SL_ASSIGN(scan_, scan_target(relations_, target_));
+  SL_ASSIGN(scan_, scan_target(relations_, target_,
+                               target_files(relations_, target_, statement_.on, alias_)));
+  SL_ASSIGN(all_, scan_target(relations_, target_, target_files(relations_, target_, nullptr)));
   SL_ASSIGN(on_, relations_.print(*statement_.on, both_names_));
   for (size_t i = 0; i < statement_.clauses.size(); ++i) {
     const auto& text = statement_.clauses[i];
@@ -388,7 +391,7 @@ Status Merger::find_unmatched_targets() {
   return unmatched_.fill(fmt::format(
       "SELECT * FROM (SELECT {0}, {1} FROM {2} WHERE NOT EXISTS (SELECT 1 FROM {3} AS {4} "
       "WHERE {5})) WHERE {6} IS NOT NULL",
-      position(target_.alias), decide(When::kNotMatchedBySource), scan_, pairs_.name(), kPair,
+      position(target_.alias), decide(When::kNotMatchedBySource), all_, pairs_.name(), kPair,
       at_pair(), kClause));
 }
 
@@ -541,7 +544,7 @@ std::string Merger::deleted_rows() const {
   for (const auto& field : target_.schema().fields) {
     items += (items.empty() ? "" : ", ") + qualified(target_.alias, field.name);
   }
-  return fmt::format("SELECT {} FROM {} WHERE {}", items, scan_, conditions);
+  return fmt::format("SELECT {} FROM {} WHERE {}", items, all_, conditions);
 }
 
 Status Merger::plan(duck::TableChange* change) {

@@ -49,7 +49,8 @@ Result<ChangedRows> delete_rows(const Context& context, const sql::Delete& state
             find_target(context, statement.table, statement.alias, "DELETE", true));
   if (statement.where == nullptr) return remove_all(context, target, "DELETE");
   Relations relations(context);
-  SL_ASSIGN(const auto scan, scan_target(relations, target));
+  SL_ASSIGN(const auto scan,
+            scan_target(relations, target, target_files(relations, target, statement.where)));
   SL_ASSIGN(const auto condition, relations.print(*statement.where, target.names));
   const auto columns = target.has_change_feed()
                            ? duck::quote_name(target.alias) + ".*"
@@ -81,7 +82,8 @@ Result<ChangedRows> update_rows(const Context& context, const sql::Update& state
             find_target(context, statement.table, statement.alias, "UPDATE", true));
   const auto& schema = target.schema();
   Relations relations(context);
-  SL_ASSIGN(const auto scan, scan_target(relations, target));
+  SL_ASSIGN(const auto scan,
+            scan_target(relations, target, target_files(relations, target, statement.where)));
   std::string condition = "true";
   if (statement.where != nullptr) {
     SL_ASSIGN(condition, relations.print(*statement.where, target.names));

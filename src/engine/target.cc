@@ -44,6 +44,14 @@ Result<std::optional<delta::Alteration>> evolve_target(
   return alteration;
 }
 
+std::vector<size_t> target_files(const Relations& relations, const Target& target,
+                                 const sql::ExprPtr& condition, const std::string& beside) {
+  std::vector<std::string> others;
+  if (!beside.empty()) others.push_back(beside);
+  const auto filter = relations.filter(*target.view, target.alias, condition, others);
+  return delta::select_files(*target.view, filter).files;
+}
+
 Result<std::string> scan_target(Relations& relations, const Target& target,
                                 std::vector<size_t> files) {
   duck::ScanOptions options;

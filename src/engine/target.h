@@ -37,11 +37,15 @@ Result<Target> find_target(const Context& context, const sql::TableName& name,
 Result<std::optional<delta::Alteration>> evolve_target(
     Target& target, const std::vector<duck::ResultColumn>& incoming);
 
+// Files of the target that may hold rows for which a condition over its columns is true; null: all.
+// `beside` is the alias of a relation that the condition reads too.
+std::vector<size_t> target_files(const Relations& relations, const Target& target,
+                                 const sql::ExprPtr& condition, const std::string& beside = "");
+
 // The target's rows as a relation under its alias, with positions, and row ids where it tracks
-// rows. Every statement reads its target's files here; `files` are indexes in the snapshot's files,
-// empty for all.
+// rows. Every statement reads its target here.
 Result<std::string> scan_target(Relations& relations, const Target& target,
-                                std::vector<size_t> files = {});
+                                std::vector<size_t> files);
 
 // "alias"."column"
 std::string qualified(const std::string& alias, const std::string& column);
