@@ -185,6 +185,7 @@ class ActionReader {
         file.partition_values = partition_values("add.partitionValues", field);
       } else if (key == "size") {
         file.size_bytes = integer("add.size", field);
+        if (file.size_bytes < 0) fail("add.size", "a number of bytes");
       } else if (key == "modificationTime") {
         file.modification_time_ms = integer("add.modificationTime", field);
       } else if (key == "dataChange") {

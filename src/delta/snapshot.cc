@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 #include <unordered_set>
 
 #include "base/clock.h"
@@ -145,7 +146,30 @@ Result<std::vector<Action>> read_commit(storage::Store* store, const std::string
                                         Version version) {
   const std::string path = commit_path(table_path, version);
   SL_ASSIGN(std::string text, store->read(path));
+  // No writer leaves one behind; what it held is lost.
+  if (text.empty()) {
+    return corrupt("DELTA_COMMIT_EMPTY", "commit {} is empty: restore the file", path);
+  }
   return parse_actions(std::move(text), path);
+}
+
+// The columns that a table's metadata speaks of: each once, and the partition columns among them.
+Status check_metadata(const Metadata& metadata, const Schema& schema, const std::string& table_path,
+                      Version version) {
+  std::set<std::string> names;
+  for (const Field& field : schema.fields) {
+    if (names.insert(fold_name(field.name)).second) continue;
+    return corrupt("DELTA_DUPLICATE_COLUMNS_FOUND",
+                   "table {} has the column {} twice at version {}", table_path, field.name,
+                   version);
+  }
+  for (const std::string& name : metadata.partition_columns) {
+    if (names.contains(fold_name(name))) continue;
+    return corrupt("DELTA_PARTITION_COLUMN_NOT_FOUND",
+                   "table {} is partitioned by {} at version {}, which is no column of it",
+                   table_path, name, version);
+  }
+  return {};
 }
 
 Result<int64_t> in_commit_timestamp(const std::vector<Action>& actions, const std::string& path) {
@@ -309,6 +333,11 @@ class SnapshotReader {
         return std::move(actions).error();
       }
       SL_TRY(check_complete(*checkpoint, *actions));
+      auto counted = check_file_count(*checkpoint, *actions);
+      if (!counted.ok()) {
+        checkpoint_failed_ = true;
+        return std::move(counted).error();
+      }
       replay.reserve(actions->size());
       snapshot->files.reserve(snapshot->files.size() + actions->size());
       replay.take(&*actions);
@@ -323,6 +352,7 @@ class SnapshotReader {
     auto schema = parse_schema(snapshot->metadata.schema_string);
     if (!schema.ok()) return schema.error().with_context("table " + table_path_);
     snapshot->schema = std::move(schema).value();
+    SL_TRY(check_metadata(snapshot->metadata, snapshot->schema, table_path_, version));
     SL_ASSIGN(snapshot->timestamp_ms, timestamp_of(log, *snapshot, own_timestamp, checkpoint));
     return std::shared_ptr<const Snapshot>(std::move(snapshot));
   }
@@ -347,6 +377,32 @@ class SnapshotReader {
     if (protocol && metadata) return {};
     return corrupt("DELTA_STATE_RECOVER_ERROR", "checkpoint {} has no {} action",
                    checkpoint.paths[0], protocol ? "metaData" : "protocol");
+  }
+
+  Status check_file_count(const Checkpoint& checkpoint, const std::vector<Action>& actions) const {
+    const std::optional<int64_t> promised = promised_files(checkpoint.version);
+    if (!promised) return {};
+    const int64_t found = std::count_if(actions.begin(), actions.end(), [](const Action& action) {
+      return std::holds_alternative<AddFile>(action);
+    });
+    if (found == *promised) return {};
+    return corrupt("DELTA_CHECKPOINT_INCOMPLETE",
+                   "checkpoint {} lists {} files, but _last_checkpoint says {}: remove the "
+                   "checkpoint if the commits before it are kept, else restore it",
+                   checkpoint.paths[0], found, *promised);
+  }
+
+  // How many files _last_checkpoint says that the checkpoint of a version lists. The file is a
+  // hint: it may be absent, damaged or of another version.
+  std::optional<int64_t> promised_files(Version version) const {
+    const auto text = store_->read(log_directory(table_path_) + "/_last_checkpoint");
+    if (!text.ok()) return std::nullopt;
+    const auto hint = Json::parse(*text);
+    if (!hint.ok()) return std::nullopt;
+    const Json* const of = hint->get("version");
+    const Json* const files = hint->get("numOfAddFiles");
+    if (of == nullptr || files == nullptr || of->as_int() != version) return std::nullopt;
+    return files->as_int();
   }
 
   Result<std::vector<Action>> read_checkpoint(const Checkpoint& checkpoint) {
@@ -499,7 +555,10 @@ Result<std::map<size_t, RowSet>> Table::load_deletion_vectors(const Snapshot& sn
     const AddFile& file = snapshot.files[i];
     if (!file.deletion_vector) continue;
     auto rows = reader.read(*file.deletion_vector);
-    if (!rows.ok()) return rows.error().with_context("deletion vector of " + file.path);
+    if (!rows.ok()) {
+      return rows.error().with_context(fmt::format("table {}, version {}, deletion vector of {}",
+                                                   path_, snapshot.version, file.path));
+    }
     result.emplace_hint(result.end(), i, std::move(rows).value());
   }
   return result;

@@ -74,7 +74,7 @@ class ScanBuilder {
   Status plan_columns();
   Status add_stored_column(const std::string& key_text, const std::string& name,
                            const std::string& type);
-  std::vector<Group> make_groups() const;
+  Result<std::vector<Group>> make_groups() const;
   Result<std::string> branch(FileScan& scan, const std::vector<size_t>& files,
                              const std::vector<std::string>& partition_values);
   Result<std::string> branch_by_lookup(FileScan& scan, const std::vector<Group>& groups);
@@ -161,6 +161,7 @@ Status ScanBuilder::load_deletions() {
   // Only the selected files' vectors are read: a snapshot of just these.
   delta::Snapshot deleted;
   deleted.table_path = snapshot_.table_path;
+  deleted.version = snapshot_.version;
   std::vector<size_t> positions;
   for (size_t i = 0; i < files_.size(); ++i) {
     if (!files_[i].add->deletion_vector) continue;
@@ -225,7 +226,7 @@ Status ScanBuilder::plan_columns() {
   return {};
 }
 
-std::vector<Group> ScanBuilder::make_groups() const {
+Result<std::vector<Group>> ScanBuilder::make_groups() const {
   std::vector<Group> groups;
   std::map<PartitionValues, size_t> known;
   for (size_t i = 0; i < files_.size(); ++i) {
@@ -233,7 +234,13 @@ std::vector<Group> ScanBuilder::make_groups() const {
     for (const Field* field : partition_columns_) {
       const auto& given = files_[i].add->partition_values;
       const auto found = given.find(file_name(*field, mode_));
-      values.push_back(found == given.end() ? std::nullopt : found->second);
+      if (found == given.end()) {
+        return corrupt("DELTA_PARTITION_VALUE_MISSING",
+                       "version {} of table {} has a file without a value of the partition column "
+                       "{}: {}",
+                       snapshot_.version, snapshot_.table_path, field->name, files_[i].add->path);
+      }
+      values.push_back(found->second);
     }
     const auto [at, is_new] = known.emplace(values, groups.size());
     if (is_new) groups.push_back({std::move(values), {}});
@@ -356,7 +363,7 @@ Status ScanBuilder::build(FileScan& scan) {
     return {};
   }
   SL_TRY(load_deletions());
-  const std::vector<Group> groups = make_groups();
+  SL_ASSIGN(const std::vector<Group> groups, make_groups());
   std::string sql;
   if (groups.size() > kMaxPartitionBranches) {
     SL_ASSIGN(sql, branch_by_lookup(scan, groups));

@@ -215,20 +215,19 @@ Status create_table(const Context& context, const sql::CreateTable& statement) {
   if (!transaction.ok()) return at(std::move(transaction).error(), statement.name.place);
   if (statement.or_replace) operation = "CREATE OR REPLACE TABLE";
 
-  duck::AppliedChange applied;
+  std::vector<delta::AddFile> written;
   if (statement.query != nullptr) {
     operation += " AS SELECT";
     SL_ASSIGN(const auto rows,
               assign_all(query, given, definition.schema, place.name, AssignOptions{}));
-    auto written = apply_change(context, table, *transaction, nullptr,
-                                duck::TableChange{rows, "", false, false});
-    if (!written.ok()) return relations.explain(std::move(written).error());
-    applied = std::move(written).value();
-    set_output_metrics(*transaction, applied);
+    auto files = apply_change(context, table, *transaction, nullptr,
+                              duck::TableChange{rows, "", false, false});
+    if (!files.ok()) return relations.explain(std::move(files).error());
+    written = std::move(files).value();
   }
   transaction->set_operation(operation,
                              {{"partitionBy", json_array(definition.partition_columns)}});
-  SL_TRY(duck::commit_change(*transaction, table, applied));
+  SL_TRY(duck::commit_change(*transaction, table, written));
   if (place.external) return warehouse->register_location(*place.external, table.path());
   return {};
 }

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "delta/find_damage.h"
 #include "pipeline/glob.h"
 #include "sql/parser.h"
 #include "sql/query.h"
@@ -65,14 +66,12 @@ Result<std::string> Relations::print(const sql::Query& query) {
       print_options_);
 }
 
-Result<std::string> Relations::print(const sql::Expr& expr,
-                                     const std::vector<sql::TableName>& tables) {
+Result<std::string> Relations::print(const sql::Expr& expr) {
   mentions_metadata_ = sql::print_spark(expr).find("_metadata") != std::string::npos;
   conditions_ = sql::table_conditions(expr);
-  auto options = print_options_;
-  options.tables = tables;
   return sql::print_duckdb(
-      expr, [this](const sql::TableUse& use) { return resolve(use, context_.defaults); }, options);
+      expr, [this](const sql::TableUse& use) { return resolve(use, context_.defaults); },
+      print_options_);
 }
 
 Result<std::string> Relations::scan(const delta::Table& table,
@@ -80,6 +79,7 @@ Result<std::string> Relations::scan(const delta::Table& table,
                                     const duck::ScanOptions& options) {
   SL_ASSIGN(auto scan, duck::scan_table(*context_.connection, table, snapshot, options));
   scans_.push_back(std::move(scan));
+  scanned_.push_back(snapshot);
   return scans_.back()->sql();
 }
 
@@ -270,7 +270,38 @@ Error Relations::explain(Error error) const {
                                             read.schema, read.files, error);
     if (better) return *std::move(better);
   }
+  if (error.code != "ENGINE_ERROR") return error;
+  for (const auto& snapshot : scanned_) {
+    auto better = delta::find_damage(context_.store.get(), *snapshot);
+    if (!better) better = find_bad_partition(*snapshot);
+    if (better) return *std::move(better);
+  }
   return error;
+}
+
+std::optional<Error> Relations::find_bad_partition(const delta::Snapshot& snapshot) const {
+  const bool mapped = snapshot.column_mapping_mode() != "none";
+  for (const auto& name : snapshot.metadata.partition_columns) {
+    const auto* field = snapshot.schema.get(name);
+    if (field == nullptr || field->type.id == TypeId::kBinary) continue;
+    const auto stored = mapped ? delta::Snapshot::physical_name(*field) : field->name;
+    std::set<std::string> tried;
+    for (const auto& file : snapshot.files) {
+      const auto value = file.partition_values.find(stored);
+      if (value == file.partition_values.end() || !value->second) continue;
+      if (!tried.insert(*value->second).second) continue;
+      const auto fits = context_.connection->query_int(
+          fmt::format("SELECT count(TRY_CAST({} AS {}))", duck::quote_literal(*value->second),
+                      duck::engine_type(field->type)));
+      if (!fits.ok() || *fits == 1) continue;
+      return corrupt("DELTA_PARTITION_VALUE_INVALID",
+                     "version {} of table {} has a file whose partition value {} = '{}' is no {}: "
+                     "{}",
+                     snapshot.version, snapshot.table_path, field->name, *value->second,
+                     to_sql(field->type), file.path);
+    }
+  }
+  return std::nullopt;
 }
 
 Result<std::string> Relations::number_range(const sql::TableUse& use) {

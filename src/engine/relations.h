@@ -30,9 +30,8 @@ class Relations {
 
   // Errors: of the printer, TABLE_OR_VIEW_NOT_FOUND, time travel errors, kUnsupported functions.
   Result<std::string> print(const sql::Query& query);
-  // A condition or value of UPDATE, DELETE and MERGE, whose subqueries may read other tables. The
-  // columns of `tables` may be written in full.
-  Result<std::string> print(const sql::Expr& expr, const std::vector<sql::TableName>& tables = {});
+  // A condition or value of UPDATE and DELETE, whose subqueries may read other tables.
+  Result<std::string> print(const sql::Expr& expr);
   // Files of the snapshot that may hold rows for which the condition is true; null: all. Columns
   // may be qualified with alias; others are the names of relations beside it (a MERGE's source).
   delta::FileFilter filter(const delta::Snapshot& snapshot, const std::string& alias,
@@ -44,7 +43,8 @@ class Relations {
                            const duck::ScanOptions& options = {});
   // The Delta tables that the printed queries read.
   const std::vector<TableRead>& table_reads() const { return table_reads_; }
-  // After the printed query failed: the file and line that did it, when a file of read_files did.
+  // After the printed query failed: the file and line that did it, when a file of read_files did;
+  // the data file or partition value, when a Delta table's did.
   Error explain(Error error) const;
 
  private:
@@ -63,6 +63,9 @@ class Relations {
                                  const sql::Conditions& conditions);
   Result<std::string> scan_at(const delta::Table& table, const sql::TableUse& use);
 
+  // The first partition value that its column's type cannot hold.
+  std::optional<Error> find_bad_partition(const delta::Snapshot& snapshot) const;
+
   // Says of each table use of the query what it says about its rows.
   void add_conditions(std::map<const sql::TableUse*, sql::Conditions> conditions);
   sql::Conditions conditions_of(const sql::TableUse& use) const;
@@ -75,6 +78,7 @@ class Relations {
   std::vector<sql::QueryPtr> view_queries_;  // whose nodes conditions_ points to
   std::vector<TableRead> table_reads_;
   std::vector<std::unique_ptr<duck::Scan>> scans_;
+  std::vector<std::shared_ptr<const delta::Snapshot>> scanned_;
   std::vector<FileRead> file_reads_;
   bool mentions_metadata_ = false;
   std::vector<std::string> open_views_;  // being printed, to find cycles

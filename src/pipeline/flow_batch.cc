@@ -34,6 +34,12 @@ std::string operation_of(const Flow& flow) {
   return "";
 }
 
+int64_t total_bytes(const std::vector<delta::AddFile>& files) {
+  int64_t bytes = 0;
+  for (const auto& file : files) bytes += file.size_bytes;
+  return bytes;
+}
+
 std::string primary_key(const cdc::Plan& plan) {
   JsonWriter w;
   w.begin_array();
@@ -347,8 +353,8 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
   }
   duck::TableChange change{program.target_new, program.target_dead, !current, true};
   if (relations.target.empty()) change.dead_rows.clear();
-  duck::AppliedChange applied;
-  SL_TRY(duck::apply_change(connection, transaction, target_->table(), target, change, &applied));
+  std::vector<delta::AddFile> written;
+  SL_TRY(duck::apply_change(connection, transaction, target_->table(), target, change, &written));
   const bool target_changes = transaction.has_changes();
   target_files.read_by(&transaction);
 
@@ -358,7 +364,7 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
         commit_state(cdc_plan, program, plan, app, *target, newest_state,
                      relations.state.empty() ? nullptr : state, target_changes, read_by_keys);
     if (!status.ok()) {
-      duck::remove_files(target_->table(), applied);
+      duck::remove_files(target_->table(), written);
       return status;
     }
   }
@@ -376,7 +382,7 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
                              static_cast<int64_t>(target_files.selection.files.size()));
     }
     stage("commit");
-    SL_TRY(duck::commit_change(transaction, target_->table(), applied));
+    SL_TRY(duck::commit_change(transaction, target_->table(), written));
     committed_ = true;
   }
   add_metric("num_upserted_rows", static_cast<double>(metrics.num_upserted_rows));
@@ -384,7 +390,7 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
   add_metric("num_input_rows", static_cast<double>(metrics.num_input_rows));
   add_metric("num_late_rows", static_cast<double>(metrics.num_late_rows));
   add_metric("num_sequence_conflicts", static_cast<double>(metrics.num_sequence_conflicts));
-  add_metric("num_output_bytes", static_cast<double>(applied.written_bytes()));
+  add_metric("num_output_bytes", static_cast<double>(total_bytes(written)));
   for (const auto* selection : {&target_files.selection, &state_files.selection}) {
     add_metric("num_files_read", static_cast<double>(selection->files.size()));
     add_metric("num_files_skipped", static_cast<double>(selection->skipped()));
@@ -452,16 +458,16 @@ Status FlowRun::commit_state(const cdc::Plan& cdc_plan, const cdc::Program& prog
   }
   const duck::TableChange change{program.state_new, base ? program.state_dead : "", newest && !fits,
                                  false};
-  duck::AppliedChange applied;
-  SL_TRY(duck::apply_change(connection, *transaction, table, newest, change, &applied));
+  std::vector<delta::AddFile> written;
+  SL_TRY(duck::apply_change(connection, *transaction, table, newest, change, &written));
   // A new or reset state is needed as soon as anything was applied; else only when it changes.
   const bool begins = !newest || !fits;
-  if (begins ? (applied.written.empty() && !target_changes) : !transaction->has_changes()) return {};
+  if (begins ? (written.empty() && !target_changes) : !transaction->has_changes()) return {};
   read_by_keys(&*transaction);
   transaction->set_txn(app, plan.batch);
   transaction->set_operation("AUTO CDC STATE", {{"flow", flow_.name}});
   stage("commit state");
-  SL_TRY(duck::commit_change(*transaction, table, applied));
+  SL_TRY(duck::commit_change(*transaction, table, written));
   committed_ = true;
   return {};
 }
@@ -583,12 +589,12 @@ Status FlowRun::execute_write(const BatchPlan& plan) {
   stage("write");
   SL_ASSIGN(auto transaction, delta::Transaction::begin(target_->table(), target));
   if (!same_schema(schema, target->schema)) transaction.set_schema(schema);
-  duck::AppliedChange applied;
+  std::vector<delta::AddFile> written;
   SL_TRY(duck::apply_change(connection, transaction, target_->table(), target,
-                            duck::TableChange{rows, "", replace, false}, &applied));
+                            duck::TableChange{rows, "", replace, false}, &written));
   auto unchanged = check_files_unchanged(plan);
   if (!unchanged.ok()) {
-    duck::remove_files(target_->table(), applied);
+    duck::remove_files(target_->table(), written);
     return unchanged;
   }
   if (!transaction.has_changes()) return {};
@@ -596,14 +602,15 @@ Status FlowRun::execute_write(const BatchPlan& plan) {
   transaction.set_txn(app, plan.batch);
   transaction.set_operation(operation_of(flow_),
                             {{"flow", flow_.name}, {"batch", std::to_string(plan.batch)}});
-  const int64_t output = applied.written_rows();
+  int64_t output = 0;
+  for (const auto& file : written) output += delta::num_records(file).value_or(0);
   transaction.set_metric("num_output_rows", output);
   stage("commit");
-  SL_TRY(duck::commit_change(transaction, target_->table(), applied));
+  SL_TRY(duck::commit_change(transaction, target_->table(), written));
   committed_ = true;
   add_metric("num_output_rows", static_cast<double>(output));
   add_metric("num_input_rows", static_cast<double>(output));
-  add_metric("num_output_bytes", static_cast<double>(applied.written_bytes()));
+  add_metric("num_output_bytes", static_cast<double>(total_bytes(written)));
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "fuzz/targets.h"
+#include "support/paths.h"
 
 namespace strandline::fuzz {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 class CorpusTest : public ::testing::TestWithParam<Target> {};
 
 TEST_P(CorpusTest, KeepsItsPromises) {
-  const auto folder = std::filesystem::path(STRANDLINE_SOURCE_DIR) / "tests/fuzz/corpus";
+  const auto folder = test::source_directory() / "tests/fuzz/corpus";
   int replayed = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder / GetParam().name)) {
     SCOPED_TRACE(entry.path().filename());
