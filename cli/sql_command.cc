@@ -167,6 +167,7 @@ int sql_command(const SqlArguments& arguments) {
   SessionOptions options;
   options.engine = arguments.engine;
   options.warehouse = arguments.warehouse;
+  options.show_changed_rows = interactive;
   if (options.warehouse.empty()) {
     const auto found = find_warehouse(options);
     if (!found.ok()) {

@@ -104,6 +104,8 @@ struct SessionOptions {
   std::string schema;     // of names without one; empty = default
   EngineOptions engine;
   std::string directory;  // relative paths in SQL resolve against it; empty = current
+  // Tables tell how many rows each INSERT, UPDATE, DELETE and MERGE changed.
+  bool show_changed_rows = false;
 };
 
 // SQL over a warehouse. Not thread-safe; cancel() may be called from any thread or signal handler.

@@ -116,6 +116,8 @@ struct Transaction::Impl {
   std::vector<AddFile> adds;
   std::vector<RemoveFile> removes;
   std::map<std::string, PendingDelete> deletes;  // by path as in the log
+  std::vector<CdcFile> change_files;
+  bool change_feed_complete = false;
   std::optional<Metadata> metadata;
   std::optional<Protocol> protocol;
   std::map<std::string, Txn> txns;
@@ -255,12 +257,13 @@ Status Transaction::Impl::check_rules() const {
         "deleted; set the property to 'false' first",
         table.path());
   }
-  if (removes_data && adds_data && view->property_is_true("delta.enableChangeDataFeed")) {
+  if (removes_data && adds_data && !change_feed_complete &&
+      view->property_is_true("delta.enableChangeDataFeed")) {
     return unsupported(
         "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE",
-        "table {} has 'delta.enableChangeDataFeed' = 'true': Strandline cannot write the "
-        "changeDataFeed files of updates and deletes yet; set the property to 'false' (with row "
-        "tracking the changes can be read without it)",
+        "table {} has 'delta.enableChangeDataFeed' = 'true': Strandline cannot write the change "
+        "data files of this update yet; set the property to 'false' (with row tracking the changes "
+        "can be read without it)",
         table.path());
   }
   return {};
@@ -407,6 +410,7 @@ std::string Transaction::Impl::text_of(Version version, const Rebase& rebase,
     }
     if (!added.default_row_commit_version) added.default_row_commit_version = version;
   }
+  for (const CdcFile& file : change_files) actions.emplace_back(file);
   if (mark != rebase.row_id_mark) {
     actions.emplace_back(DomainMetadata{
         kRowTrackingDomain, fmt::format(R"({{"rowIdHighWaterMark":{}}})", mark), false});
@@ -533,14 +537,6 @@ Status Transaction::delete_rows(const AddFile& file, const RowSet& positions) {
         "'delta.enableDeletionVectors' to 'true'",
         path);
   }
-  if (snapshot.property_is_true("delta.enableChangeDataFeed")) {
-    return unsupported(
-        "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE",
-        "table {} has 'delta.enableChangeDataFeed' = 'true': Strandline cannot write the "
-        "changeDataFeed files of updates and deletes yet; set the property to 'false' (with row "
-        "tracking the changes can be read without it)",
-        path);
-  }
   const AddFile* const live = impl_->find_live(file.path);
   if (live == nullptr || vector_id(live->deletion_vector) != vector_id(file.deletion_vector)) {
     return internal_error(
@@ -553,6 +549,10 @@ Status Transaction::delete_rows(const AddFile& file, const RowSet& positions) {
   pending->second.rows.union_with(positions);
   return {};
 }
+
+void Transaction::add_change_file(CdcFile file) { impl_->change_files.push_back(std::move(file)); }
+
+void Transaction::set_change_feed_complete() { impl_->change_feed_complete = true; }
 
 void Transaction::set_metadata(Metadata metadata) {
   auto schema = parse_schema(metadata.schema_string);

@@ -74,6 +74,12 @@ class Transaction {
   // Adds positions to a live file's deletion vector (7.7); all rows gone is a plain remove.
   // All vectors of the commit go to one DV file, written at commit. Needs deletion vectors enabled.
   Status delete_rows(const AddFile& file, const RowSet& positions);
+  // A file of the legacy change feed. A commit that has one must tell all its changes that way.
+  void add_change_file(CdcFile file);
+  // What changed can be told: by files of the change feed, or from adds and removes alone. Without
+  // it a commit that both adds and removes rows is refused where 'delta.enableChangeDataFeed' is
+  // 'true'.
+  void set_change_feed_complete();
   void set_metadata(Metadata metadata);
   // Replaces the schema, keeping everything else of the metadata. Columns found by name go on with
   // their ids and physical names, new ones get theirs; widened types are recorded.

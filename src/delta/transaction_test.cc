@@ -351,12 +351,23 @@ TEST_F(TransactionTest, AppendOnlyAndChangeFeedTables) {
   create({{"delta.enableChangeDataFeed", "true"}});
   append("a");
   Transaction deleting = begin();
-  EXPECT_THAT(deleting.delete_rows(live("a"), rows({1})).error().message,
-              HasSubstr("changeDataFeed"));
+  EXPECT_TRUE(deleting.delete_rows(live("a"), rows({1})).ok());
+  EXPECT_EQ(outcome(deleting), "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE");
   Transaction updating = begin();
   updating.remove_file(live("a"));
   updating.add_file(data_file("b"));
   EXPECT_EQ(outcome(updating), "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE");
+  Transaction recording = begin();
+  recording.remove_file(live("a"));
+  recording.add_file(data_file("b"));
+  recording.add_change_file({"_change_data/c", {}, 5});
+  recording.set_change_feed_complete();
+  EXPECT_EQ(outcome(recording), "ok");
+  const auto actions = *table_.commit(2);
+  EXPECT_TRUE(std::any_of(actions.begin(), actions.end(), [](const Action& action) {
+    const auto* file = std::get_if<CdcFile>(&action);
+    return file != nullptr && file->path == "_change_data/c" && file->size_bytes == 5;
+  }));
 }
 
 TEST_F(TransactionTest, TablesThatUseWhatWeCannotKeepUpAreRefused) {

@@ -20,6 +20,9 @@ inline constexpr const char* kRowColumn = "__strandline_row";    // BIGINT: phys
 inline constexpr const char* kRowIdColumn = "__strandline_row_id";  // BIGINT: stable row id
 inline constexpr const char* kRowVersionColumn = "__strandline_row_commit_version";
 
+// What happened to a row, in files of the legacy change feed.
+inline constexpr const char* kChangeTypeColumn = "_change_type";
+
 struct ScanOptions {
   std::vector<std::string> columns;  // logical names; empty = all
   bool with_positions = false;       // kFileColumn, kRowColumn
@@ -51,6 +54,9 @@ struct WriteOptions {
   int64_t target_file_size_bytes = 128ll << 20;
   // Names to sort by inside a file, for pruning; may be empty.
   std::vector<std::string> sort_columns;
+  // Files of the legacy change feed: under _change_data, and the query also gives
+  // kChangeTypeColumn.
+  bool change_data = false;
 };
 
 // Writes the rows of query (columns = table's logical columns, any order, matched by name) as

@@ -1,66 +1,216 @@
 #include "duck/table_change.h"
 
+#include <algorithm>
 #include <map>
-#include <memory>
 
 #include "base/error.h"
 #include "duck/delta_io.h"
 
 namespace strandline::duck {
+namespace {
 
-Status apply_change(Connection& connection, delta::Transaction& transaction,
-                    const delta::Table& table, const std::shared_ptr<const delta::Snapshot>& base,
-                    const TableChange& change, std::vector<delta::AddFile>* written) {
-  const delta::Snapshot& definition = transaction.snapshot();
+using DeadRows = std::map<size_t, delta::RowSet>;
+
+// Carries one apply_change call.
+class Change {
+ public:
+  Change(Connection& connection, delta::Transaction& transaction, const delta::Table& table,
+         std::shared_ptr<const delta::Snapshot> base, const TableChange& change,
+         AppliedChange* applied)
+      : connection_(connection),
+        transaction_(transaction),
+        definition_(transaction.snapshot()),
+        table_(table),
+        base_(std::move(base)),
+        change_(change),
+        applied_(applied),
+        with_row_ids_(change.with_row_ids && definition_.row_tracking_enabled()) {}
+
+  Status apply();
+
+ private:
+  Status find_dead();
+  Status write_change_feed();
+  Result<std::string> rows_left(std::unique_ptr<Scan>* scan) const;
+  void remove(const delta::AddFile& file);
+  // Rows of a file of the base that were live; nullopt without statistics.
+  static std::optional<int64_t> live_rows(const delta::AddFile& file);
+
+  Connection& connection_;
+  delta::Transaction& transaction_;
+  const delta::Snapshot& definition_;
+  const delta::Table& table_;
+  const std::shared_ptr<const delta::Snapshot> base_;
+  const TableChange& change_;
+  AppliedChange* const applied_;
+  const bool with_row_ids_;
+  DeadRows dead_;
+};
+
+std::optional<int64_t> Change::live_rows(const delta::AddFile& file) {
+  auto rows = delta::num_records(file);
+  if (rows && file.deletion_vector) *rows -= file.deletion_vector->cardinality;
+  return rows;
+}
+
+void Change::remove(const delta::AddFile& file) {
+  transaction_.remove_file(file);
+  ++applied_->removed_files;
+  applied_->removed_bytes += file.size_bytes;
+  if (file.deletion_vector) ++applied_->vectors_removed;
+}
+
+Status Change::find_dead() {
+  if (!base_ || change_.replace || change_.dead_rows.empty()) return {};
+  SL_ASSIGN(dead_, collect_rows(connection_, change_.dead_rows));
+  return {};
+}
+
+// Adds and removes of whole files and growing deletion vectors tell what happened; files written
+// anew, and rows that are new for old ones, do not.
+Status Change::write_change_feed() {
+  if (!definition_.property_is_true("delta.enableChangeDataFeed")) return {};
+  const bool only_whole_files = dead_.empty();
+  const bool all_die = std::all_of(dead_.begin(), dead_.end(), [&](const auto& dead) {
+    return live_rows(base_->files[dead.first]) == static_cast<int64_t>(dead.second.cardinality());
+  });
+  const bool only_deletes =
+      change_.new_rows.empty() && (definition_.deletion_vectors_enabled() || all_die);
+  transaction_.set_change_feed_complete();
+  if (only_whole_files || only_deletes) return {};
+  if (!change_.rows) {
+    return unsupported(
+        "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE",
+        "table {} has 'delta.enableChangeDataFeed' = 'true': Strandline cannot write the change "
+        "data files of this update yet; set the property to 'false' (with row tracking the changes "
+        "can be read without it)",
+        table_.path());
+  }
+  std::string images;
+  const auto add = [&images](const std::string& query, const char* type) {
+    if (query.empty()) return;
+    images +=
+        fmt::format("{}SELECT *, '{}' AS {} FROM ({})", images.empty() ? "" : " UNION ALL BY NAME ",
+                    type, kChangeTypeColumn, query);
+  };
+  add(change_.rows->deleted, "delete");
+  add(change_.rows->updated_before, "update_preimage");
+  add(change_.rows->updated_after, "update_postimage");
+  add(change_.rows->inserted, "insert");
+  if (images.empty()) return internal_error("INTERNAL_ERROR", "a change without changed rows");
   WriteOptions options;
-  options.with_row_ids = change.with_row_ids && definition.row_tracking_enabled();
-  std::string rows = change.new_rows;
-  if (!rows.empty() && change.with_row_ids && !options.with_row_ids) {
-    rows =
-        fmt::format("SELECT * EXCLUDE ({}, {}) FROM ({})", kRowIdColumn, kRowVersionColumn, rows);
-  }
-  std::map<size_t, delta::RowSet> dead;
-  if (base && change.replace) {
-    for (const auto& file : base->files) transaction.remove_file(file);
-  } else if (base && !change.dead_rows.empty()) {
-    SL_ASSIGN(dead, collect_rows(connection, change.dead_rows));
-  }
-  std::unique_ptr<Scan> scan;  // alive until the files are written
-  if (!dead.empty() && !definition.deletion_vectors_enabled()) {
-    // Without deletion vectors the touched files are written anew.
-    ScanOptions scan_options;
-    scan_options.with_positions = true;
-    scan_options.with_row_ids = options.with_row_ids;
-    scan_options.files.emplace();
-    for (const auto& [index, positions] : dead) scan_options.files->push_back(index);
-    SL_ASSIGN(scan, scan_table(connection, table, base, scan_options));
-    const auto left = fmt::format(
-        "SELECT * EXCLUDE ({0}, {1}) FROM {2} AS s WHERE NOT EXISTS (SELECT 1 FROM ({3}) AS d "
-        "WHERE d.{0} = s.{0} AND d.{1} = s.{1})",
-        kFileColumn, kRowColumn, scan->sql(), change.dead_rows);
-    rows = rows.empty() ? left : fmt::format("SELECT * FROM ({}) UNION ALL BY NAME {}", rows, left);
-    for (const auto& [index, positions] : dead) transaction.remove_file(base->files[index]);
-    dead.clear();
-  }
-  if (!rows.empty()) {
-    SL_ASSIGN(*written, write_files(connection, table, definition, rows, options));
-    for (const auto& file : *written) transaction.add_file(file);
-  }
-  for (const auto& [index, positions] : dead) {
-    SL_TRY(transaction.delete_rows(base->files[index], positions));
+  options.change_data = true;
+  SL_ASSIGN(const auto files, write_files(connection_, table_, definition_, images, options));
+  for (const auto& file : files) {
+    applied_->change_files.push_back({file.path, file.partition_values, file.size_bytes});
+    transaction_.add_change_file(applied_->change_files.back());
   }
   return {};
 }
 
+// The rows of the touched files that stay, with their ids.
+Result<std::string> Change::rows_left(std::unique_ptr<Scan>* scan) const {
+  ScanOptions options;
+  options.with_positions = true;
+  options.with_row_ids = with_row_ids_;
+  options.files.emplace();
+  for (const auto& [index, positions] : dead_) options.files->push_back(index);
+  auto seen = base_;
+  if (base_->metadata.schema_string != definition_.metadata.schema_string) {
+    auto evolved = std::make_shared<delta::Snapshot>(*base_);
+    evolved->metadata = definition_.metadata;
+    evolved->schema = definition_.schema;
+    seen = std::move(evolved);
+  }
+  SL_ASSIGN(*scan, scan_table(connection_, table_, seen, options));
+  return fmt::format(
+      "SELECT * EXCLUDE ({0}, {1}) FROM {2} AS s WHERE NOT EXISTS (SELECT 1 FROM ({3}) AS d "
+      "WHERE d.{0} = s.{0} AND d.{1} = s.{1})",
+      kFileColumn, kRowColumn, (*scan)->sql(), change_.dead_rows);
+}
+
+Status Change::apply() {
+  SL_TRY(find_dead());
+  SL_TRY(write_change_feed());
+  WriteOptions options;
+  options.with_row_ids = with_row_ids_;
+  std::string rows = change_.new_rows;
+  if (!rows.empty() && change_.with_row_ids && !with_row_ids_) {
+    rows =
+        fmt::format("SELECT * EXCLUDE ({}, {}) FROM ({})", kRowIdColumn, kRowVersionColumn, rows);
+  }
+  if (base_ && change_.replace) {
+    for (const auto& file : base_->files) remove(file);
+  }
+  for (const size_t index : change_.dead_files) remove(base_->files[index]);
+  std::unique_ptr<Scan> scan;  // alive until the files are written
+  const bool by_vector = definition_.deletion_vectors_enabled();
+  bool any_left = false;
+  for (const auto& [index, positions] : dead_) {
+    const auto& file = base_->files[index];
+    const auto dead = static_cast<int64_t>(positions.cardinality());
+    const auto live = live_rows(file);
+    if (!by_vector) {
+      // Without deletion vectors the touched files are written anew.
+      remove(file);
+      if (live != dead) any_left = true;
+      applied_->copied_rows += live.value_or(dead) - dead;
+    } else if (live == dead) {
+      ++applied_->removed_files;
+      applied_->removed_bytes += file.size_bytes;
+      if (file.deletion_vector) ++applied_->vectors_removed;
+    } else {
+      ++applied_->vectors_added;
+      if (file.deletion_vector) {
+        ++applied_->vectors_updated;
+        ++applied_->vectors_removed;
+      }
+    }
+  }
+  if (any_left) {
+    SL_ASSIGN(const auto left, rows_left(&scan));
+    rows = rows.empty() ? left : fmt::format("SELECT * FROM ({}) UNION ALL BY NAME {}", rows, left);
+  }
+  if (!rows.empty()) {
+    SL_ASSIGN(applied_->written, write_files(connection_, table_, definition_, rows, options));
+    for (const auto& file : applied_->written) transaction_.add_file(file);
+  }
+  if (!by_vector) return {};
+  for (const auto& [index, positions] : dead_) {
+    SL_TRY(transaction_.delete_rows(base_->files[index], positions));
+  }
+  return {};
+}
+
+}  // namespace
+
+int64_t AppliedChange::written_bytes() const {
+  int64_t bytes = 0;
+  for (const auto& file : written) bytes += file.size_bytes;
+  return bytes;
+}
+
+int64_t AppliedChange::written_rows() const {
+  int64_t rows = 0;
+  for (const auto& file : written) rows += delta::num_records(file).value_or(0);
+  return rows;
+}
+
+Status apply_change(Connection& connection, delta::Transaction& transaction,
+                    const delta::Table& table, const std::shared_ptr<const delta::Snapshot>& base,
+                    const TableChange& change, AppliedChange* applied) {
+  return Change(connection, transaction, table, base, change, applied).apply();
+}
+
 Status commit_change(delta::Transaction& transaction, const delta::Table& table,
-                     const std::vector<delta::AddFile>& written) {
+                     const AppliedChange& applied) {
   auto outcome = transaction.commit();
   if (!outcome.ok()) {
-    remove_files(table, written);
+    remove_files(table, applied);
     return outcome.error();
   }
   if (const auto* conflicted = std::get_if<delta::Conflicted>(&*outcome)) {
-    remove_files(table, written);
+    remove_files(table, applied);
     return conflict(conflicted->code, "{}", conflicted->what);
   }
   if (const auto* unknown = std::get_if<delta::Unknown>(&*outcome)) {
@@ -72,13 +222,15 @@ Status commit_change(delta::Transaction& transaction, const delta::Table& table,
   return {};
 }
 
-void remove_files(const delta::Table& table, const std::vector<delta::AddFile>& files) {
-  for (const auto& file : files) {
+void remove_files(const delta::Table& table, const AppliedChange& applied) {
+  const auto remove = [&](const std::string& log_path) {
     // What cannot be removed is an orphan nobody sees.
-    if (auto path = delta::resolve_data_path(table.path(), file.path); path.ok()) {
+    if (auto path = delta::resolve_data_path(table.path(), log_path); path.ok()) {
       (void)table.store()->remove(*path).ok();
     }
-  }
+  };
+  for (const auto& file : applied.written) remove(file.path);
+  for (const auto& file : applied.change_files) remove(file.path);
 }
 
 }  // namespace strandline::duck

@@ -1,6 +1,9 @@
 // A change of a Delta table's rows, from queries to a commit: new rows in, dead rows out.
 #pragma once
 
+#include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +13,15 @@
 
 namespace strandline::duck {
 
+// What happened to each row, as queries of the table's columns; empty for none. An updated row is
+// in both updated_ queries, in any order.
+struct RowChange {
+  std::string deleted;
+  std::string updated_before;
+  std::string updated_after;
+  std::string inserted;
+};
+
 struct TableChange {
   std::string new_rows;   // query of the table's columns; empty for none
   std::string dead_rows;  // query of (kFileColumn, kRowColumn) of the base; empty for none
@@ -17,22 +29,45 @@ struct TableChange {
   // new_rows also gives kRowIdColumn and kRowVersionColumn, either may be null. They are left out
   // where the table does not track rows.
   bool with_row_ids = false;
+  // These files of the base leave whole; dead_rows speaks of others.
+  std::vector<size_t> dead_files = {};
+  // For tables with the legacy change feed: without it a change that the log alone cannot tell is
+  // refused there.
+  std::optional<RowChange> rows = std::nullopt;
+};
+
+// What apply_change did. Files stay known after an error, to be removed.
+struct AppliedChange {
+  std::vector<delta::AddFile> written;
+  std::vector<delta::CdcFile> change_files;  // of the legacy change feed
+  int64_t removed_files = 0;                 // that left whole
+  int64_t removed_bytes = 0;
+  int64_t copied_rows = 0;  // moved to new files unchanged
+  // Deletion vectors: an updated one is also an added and a removed one.
+  int64_t vectors_added = 0;
+  int64_t vectors_updated = 0;
+  int64_t vectors_removed = 0;
+
+  int64_t written_bytes() const;
+  int64_t written_rows() const;
 };
 
 // Writes the files of a change and adds everything to the transaction: deletion vectors for the
 // dead rows, or the touched files anew where the table has none. base is what dead_rows speaks of,
-// null for a new table. Files written go to `written`, also when a later step fails.
+// null for a new table; its rows are read by the transaction's schema. With the legacy change feed
+// on, files of it are written where adds and removes do not tell what happened.
+// Errors: kUnsupported for a change of such a table without `rows`.
 Status apply_change(Connection& connection, delta::Transaction& transaction,
                     const delta::Table& table, const std::shared_ptr<const delta::Snapshot>& base,
-                    const TableChange& change, std::vector<delta::AddFile>* written);
+                    const TableChange& change, AppliedChange* applied);
 
 // Commits. Written files of a commit that surely did not happen are removed.
 // Errors: kConflict by the rule that was broken (DELTA_CONCURRENT_APPEND, DELTA_METADATA_CHANGED,
 // ...), kIo COMMIT_UNKNOWN (look before doing it again).
 Status commit_change(delta::Transaction& transaction, const delta::Table& table,
-                     const std::vector<delta::AddFile>& written);
+                     const AppliedChange& applied);
 
 // Removes data files of a commit that is known not to be there.
-void remove_files(const delta::Table& table, const std::vector<delta::AddFile>& files);
+void remove_files(const delta::Table& table, const AppliedChange& applied);
 
 }  // namespace strandline::duck

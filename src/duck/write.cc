@@ -288,8 +288,9 @@ Result<std::string> FileWriter::field_ids(const std::vector<Field>& fields) cons
 Status FileWriter::plan(const std::string& query) {
   SL_ASSIGN(const std::vector<ResultColumn> given, connection_.describe(query));
   for (const ResultColumn& column : given) {
-    const bool is_hidden =
-        options_.with_row_ids && (column.name == kRowIdColumn || column.name == kRowVersionColumn);
+    const bool is_hidden = (options_.with_row_ids &&
+                            (column.name == kRowIdColumn || column.name == kRowVersionColumn)) ||
+                           (options_.change_data && column.name == kChangeTypeColumn);
     if (!is_hidden && !definition_.schema.find(column.name)) {
       return invalid_argument("UNRESOLVED_COLUMN", "table {} has no column {}", table_.path(),
                               column.name);
@@ -347,6 +348,10 @@ Status FileWriter::plan(const std::string& query) {
     }
     add(file_select_, kRowIdColumn, *id_column);
     add(file_select_, kRowVersionColumn, *version_column);
+  }
+  if (options_.change_data) {
+    add(logical_select_, "q." + quote_name(kChangeTypeColumn), kChangeTypeColumn);
+    add(file_select_, quote_name(kChangeTypeColumn), kChangeTypeColumn);
   }
   for (const std::string& name : options_.sort_columns) {
     order_ += (order_.empty() ? "" : ", ") + quote_name(name) + " NULLS FIRST";
@@ -437,7 +442,7 @@ Result<std::vector<Partition>> FileWriter::stage(const std::string& query) {
 
 Status FileWriter::copy(const std::string& select,
                         const std::vector<std::optional<std::string>>& values) {
-  std::string directory;  // relative to the table, with its '/'
+  std::string directory = options_.change_data ? "_change_data/" : "";  // relative to the table
   for (size_t p = 0; p < values.size(); ++p) {
     directory += escape_directory(file_name(*partition_columns_[p], mode_)) + "=" +
                  (values[p] ? escape_directory(*values[p]) : kNullDirectory) + "/";
@@ -447,7 +452,7 @@ Status FileWriter::copy(const std::string& select,
   SL_TRY(table_.store()->make_directories(absolute));
   // A name of its own for each partition: two of them can share a directory, as null and the text
   // that names null's directory do.
-  const std::string prefix = "part-" + new_uuid() + "-";
+  const std::string prefix = (options_.change_data ? "cdc-" : "part-") + new_uuid() + "-";
   places_.emplace_back(absolute, prefix);
   SL_TRY(table_.store()->before_external_write(absolute + "/" + prefix + "0.parquet"));
 

@@ -3,6 +3,9 @@
 #include <strandline/suggest.h>
 
 #include "base/error.h"
+#include "base/json.h"
+#include "sql/duckdb_printer.h"
+#include "sql/parser.h"
 
 namespace strandline::engine {
 namespace {
@@ -28,16 +31,74 @@ std::string failing(const std::string& code, const std::string& before, const st
                      duck::quote_literal(before), value, duck::quote_literal(after));
 }
 
+// What a cast says about the place of a value that does not fit.
+struct CastPlace {
+  std::string where;  // " in column a.b of t"
+  int depth = 0;      // of lambdas around
+};
+
+std::optional<std::string> cast_text(const std::string& value, const DataType& from,
+                                     const DataType& to, const CastPlace& place);
+
+// Member by member, in the order of the target's.
+std::optional<std::string> cast_struct(const std::string& value, const DataType& from,
+                                       const DataType& to, const CastPlace& place) {
+  const auto member_of = [](const DataType& type, const std::string& name) -> const Field* {
+    for (const auto& field : *type.fields) {
+      if (same_name(field.name, name)) return &field;
+    }
+    return nullptr;
+  };
+  for (const auto& field : *from.fields) {
+    if (member_of(to, field.name) == nullptr) return std::nullopt;
+  }
+  std::string members;
+  for (const auto& field : *to.fields) {
+    const auto* source = member_of(from, field.name);
+    auto member = source == nullptr ? fmt::format("CAST(NULL AS {})", duck::engine_type(field.type))
+                                    : cast_text(fmt::format("struct_extract({}, {})", value,
+                                                            duck::quote_literal(source->name)),
+                                                source->type, field.type, place);
+    if (!member) return std::nullopt;
+    members += fmt::format("{}{} := {}", members.empty() ? "" : ", ", duck::quote_name(field.name),
+                           *member);
+  }
+  return fmt::format("CASE WHEN {0} IS NULL THEN NULL ELSE struct_pack({1}) END", value, members);
+}
+
+std::optional<std::string> cast_list(const std::string& value, const DataType& from,
+                                     const DataType& to, const CastPlace& place) {
+  const auto item = fmt::format("__strandline_item_{}", place.depth);
+  const auto inner =
+      cast_text(item, *from.element, *to.element, CastPlace{place.where, place.depth + 1});
+  if (!inner) return std::nullopt;
+  return fmt::format("list_transform({}, lambda {}: {})", value, item, *inner);
+}
+
+std::optional<std::string> cast_map(const std::string& value, const DataType& from,
+                                    const DataType& to, const CastPlace& place) {
+  const auto entry = fmt::format("__strandline_item_{}", place.depth);
+  const CastPlace inside{place.where, place.depth + 1};
+  const auto key = cast_text(entry + ".key", *from.key, *to.key, inside);
+  const auto item = cast_text(entry + ".value", *from.element, *to.element, inside);
+  if (!key || !item) return std::nullopt;
+  return fmt::format(
+      "map_from_entries(list_transform(map_entries({}), lambda {}: struct_pack(key := {}, value := "
+      "{})))",
+      value, entry, *key, *item);
+}
+
 // The cast alone, without the column's NOT NULL.
 std::optional<std::string> cast_text(const std::string& value, const DataType& from,
-                                     const Field& column, const std::string& table) {
-  const DataType& to = column.type;
+                                     const DataType& to, const CastPlace& place) {
   if (same_type(from, to)) return value;
   const auto target = duck::engine_type(to);
   auto plain = fmt::format("CAST({} AS {})", value, target);
   const auto common = least_common_type(from, to);
   if (common && same_type(*common, to)) return plain;
-  const auto where = fmt::format(" in column {} of {}", column.name, table);
+  if (from.id == to.id && from.id == TypeId::kStruct) return cast_struct(value, from, to, place);
+  if (from.id == to.id && from.id == TypeId::kArray) return cast_list(value, from, to, place);
+  if (from.id == to.id && from.id == TypeId::kMap) return cast_map(value, from, to, place);
   if (is_numeric(from) && is_floating(to)) return plain;
   if (is_numeric(from) && is_numeric(to)) {
     const auto attempt = fmt::format("TRY_CAST({} AS {})", value, target);
@@ -46,7 +107,7 @@ std::optional<std::string> cast_text(const std::string& value, const DataType& f
         "{1} END",
         value, attempt, duck::engine_type(from),
         failing("CAST_OVERFLOW", "the value ", value,
-                " does not fit " + to_sql(to) + " exactly" + where));
+                " does not fit " + to_sql(to) + " exactly" + place.where));
   }
   if (to.id == TypeId::kString && (is_integer(from) || from.id == TypeId::kDecimal ||
                                    from.id == TypeId::kBoolean || from.id == TypeId::kDate)) {
@@ -56,7 +117,7 @@ std::optional<std::string> cast_text(const std::string& value, const DataType& f
     const auto attempt = fmt::format("TRY_CAST({} AS {})", value, target);
     return fmt::format(
         "CASE WHEN {0} IS NULL THEN NULL WHEN {1} IS NULL THEN {2} ELSE {1} END", value, attempt,
-        failing("CAST_INVALID_INPUT", "the text '", value, "' is no " + to_sql(to) + where));
+        failing("CAST_INVALID_INPUT", "the text '", value, "' is no " + to_sql(to) + place.where));
   }
   const bool widens_time = (from.id == TypeId::kDate && to.id == TypeId::kTimestamp) ||
                            (from.id == TypeId::kTimestampNtz && to.id == TypeId::kTimestamp) ||
@@ -65,33 +126,26 @@ std::optional<std::string> cast_text(const std::string& value, const DataType& f
   return std::nullopt;
 }
 
-}  // namespace
-
-Result<std::string> assign(const std::string& value, const DataType& from, const Field& column,
-                           const std::string& table) {
-  auto cast = cast_text(value, from, column, table);
-  if (!cast) {
-    return invalid_argument("INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST",
-                            "column {} of {} is {} and cannot take {}: cast the value", column.name,
-                            table, to_sql(column.type), to_sql(from));
-  }
-  if (column.nullable) return *cast;
+std::string checked_null(const std::string& text, const Field& column, const std::string& table) {
+  if (column.nullable) return text;
   return fmt::format(
-      "CASE WHEN ({0}) IS NULL THEN error({1}) ELSE ({0}) END", *cast,
+      "CASE WHEN ({0}) IS NULL THEN error({1}) ELSE ({0}) END", text,
       duck::quote_literal(fmt::format("[DELTA_NOT_NULL_CONSTRAINT_VIOLATED] column {} of {} is NOT "
                                       "NULL, but a row gives null",
                                       column.name, table)));
 }
 
+}  // namespace
+
 Result<std::vector<duck::ResultColumn>> given_columns(duck::Connection& connection,
-                                                      const std::string& query) {
+                                                         const std::string& query) {
   SL_ASSIGN(auto columns, connection.describe(query));
   std::string aliases;
   std::string probes;
   std::vector<size_t> probed;
   for (size_t i = 0; i < columns.size(); ++i) {
     aliases += fmt::format("{}c{}", aliases.empty() ? "" : ", ", i);
-    if (columns[i].type.id != TypeId::kInteger) continue;
+    if (columns[i].engine_type != "INTEGER") continue;
     // NULL takes the type of its companion, a true INTEGER keeps its own.
     probes += fmt::format("{}coalesce(given.c{}, 1::UTINYINT)", probed.empty() ? "" : ", ", i);
     probed.push_back(i);
@@ -100,10 +154,46 @@ Result<std::vector<duck::ResultColumn>> given_columns(duck::Connection& connecti
   SL_ASSIGN(const auto answers, connection.describe(fmt::format("SELECT {} FROM ({}) AS given({})",
                                                                 probes, query, aliases)));
   for (size_t i = 0; i < probed.size(); ++i) {
-    if (answers[i].engine_type != "UTINYINT") continue;
-    columns[probed[i]].type = DataType::primitive(TypeId::kVoid);
+    if (answers[i].engine_type == "UTINYINT") {
+      columns[probed[i]].type = DataType::primitive(TypeId::kVoid);
+    }
   }
   return columns;
+}
+
+Result<std::string> assign_null(const Field& column, const std::string& table) {
+  return checked_null(fmt::format("CAST(NULL AS {})", duck::engine_type(column.type)), column,
+                      table);
+}
+
+Result<sql::ExprPtr> default_of(const Field& column) {
+  const auto found = column.metadata.find("CURRENT_DEFAULT");
+  if (found == column.metadata.end()) return sql::null_literal();
+  SL_ASSIGN(const auto json, Json::parse(found->second));
+  auto parsed = sql::parse_expression(json.text(), "");
+  if (!parsed.ok()) return std::move(parsed).error().with_context("default of " + column.name);
+  return parsed;
+}
+
+Result<std::string> assign_default(const Field& column, const std::string& table) {
+  SL_ASSIGN(const auto value, default_of(column));
+  SL_ASSIGN(const auto text, sql::print_duckdb(*value));
+  return checked_null(fmt::format("CAST({} AS {})", text, duck::engine_type(column.type)), column,
+                      table);
+}
+
+Result<std::string> assign(const std::string& value, const duck::ResultColumn& source,
+                           const Field& column, const std::string& table) {
+  // A stand-in VOID is a type that is Delta's only after the cast.
+  if (source.type.id == TypeId::kVoid && source.has_delta_type) return assign_null(column, table);
+  const CastPlace place{fmt::format(" in column {} of {}", column.name, table)};
+  const auto cast = cast_text(value, source.type, column.type, place);
+  if (!cast) {
+    return invalid_argument("INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST",
+                            "column {} of {} is {} and cannot take {}: cast the value", column.name,
+                            table, to_sql(column.type), to_sql(source.type));
+  }
+  return checked_null(*cast, column, table);
 }
 
 Result<std::string> assign_all(const std::string& source,
@@ -150,9 +240,10 @@ Result<std::string> assign_all(const std::string& source,
   std::string items;
   for (size_t i = 0; i < schema.fields.size(); ++i) {
     const auto& field = schema.fields[i];
-    const auto value = sources[i] ? fmt::format("given.c{}", *sources[i]) : std::string("NULL");
-    const auto type = sources[i] ? given[*sources[i]].type : DataType::primitive(TypeId::kVoid);
-    SL_ASSIGN(const auto text, assign(value, type, field, table));
+    auto value =
+        sources[i] ? assign(fmt::format("given.c{}", *sources[i]), given[*sources[i]], field, table)
+                   : assign_default(field, table);
+    SL_ASSIGN(const auto text, std::move(value));
     items +=
         fmt::format("{}{} AS {}", items.empty() ? "" : ", ", text, duck::quote_name(field.name));
   }

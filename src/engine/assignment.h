@@ -6,20 +6,29 @@
 
 #include "base/data_type.h"
 #include "duck/connection.h"
+#include "sql/expr.h"
 
 namespace strandline::engine {
 
-// DuckDB text that gives value (a column reference of type from) as the column's type. Casts up, or
-// checks each value: a number that does not fit exactly is CAST_OVERFLOW, text that does not parse
-// is CAST_INVALID_INPUT, a null in a NOT NULL column is DELTA_NOT_NULL_CONSTRAINT_VIOLATED.
-// Errors: kInvalidArgument INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST for types that never fit.
-Result<std::string> assign(const std::string& value, const DataType& from, const Field& column,
-                           const std::string& table);
-
-// The columns of a query as store assignment sees them: one of nothing but NULL is VOID, which any
-// column takes (describe() says INTEGER). Errors: those of the engine for a query it cannot plan.
+// Names and types a query gives. A column of nothing but NULL, which the engine calls an INTEGER,
+// is VOID here: any column takes it.
 Result<std::vector<duck::ResultColumn>> given_columns(duck::Connection& connection,
-                                                      const std::string& query);
+                                                         const std::string& query);
+
+// DuckDB text that gives value (a column reference of the source's type) as the column's type.
+// Casts up, or checks each value: a number that does not fit exactly is CAST_OVERFLOW, text that
+// does not parse is CAST_INVALID_INPUT, a null in a NOT NULL column is
+// DELTA_NOT_NULL_CONSTRAINT_VIOLATED. Structs match by the names of their members, those that are
+// missing are null. Errors: kInvalidArgument INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST for
+// types that never fit.
+Result<std::string> assign(const std::string& value, const duck::ResultColumn& source,
+                           const Field& column, const std::string& table);
+// The same for a value that is always null.
+Result<std::string> assign_null(const Field& column, const std::string& table);
+
+// What a column has where a row does not give it: its default, or NULL.
+Result<sql::ExprPtr> default_of(const Field& column);
+Result<std::string> assign_default(const Field& column, const std::string& table);
 
 struct AssignOptions {
   std::vector<std::string> columns;  // target column of each source column; empty = all, in order
@@ -27,7 +36,8 @@ struct AssignOptions {
 };
 
 // A query of exactly the schema's columns over source, whose columns are given; columns without a
-// source are null. Errors: those of assign(), and wrong numbers or names of columns.
+// source take their default, or null. Errors: those of assign(), and wrong numbers or names of
+// columns.
 Result<std::string> assign_all(const std::string& source,
                                const std::vector<duck::ResultColumn>& given, const Schema& schema,
                                const std::string& table, const AssignOptions& options);

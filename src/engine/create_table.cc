@@ -215,19 +215,20 @@ Status create_table(const Context& context, const sql::CreateTable& statement) {
   if (!transaction.ok()) return at(std::move(transaction).error(), statement.name.place);
   if (statement.or_replace) operation = "CREATE OR REPLACE TABLE";
 
-  std::vector<delta::AddFile> written;
+  duck::AppliedChange applied;
   if (statement.query != nullptr) {
     operation += " AS SELECT";
     SL_ASSIGN(const auto rows,
               assign_all(query, given, definition.schema, place.name, AssignOptions{}));
-    auto files = apply_change(context, table, *transaction, nullptr,
-                              duck::TableChange{rows, "", false, false});
-    if (!files.ok()) return relations.explain(std::move(files).error());
-    written = std::move(files).value();
+    auto written = apply_change(context, table, *transaction, nullptr,
+                                duck::TableChange{rows, "", false, false});
+    if (!written.ok()) return relations.explain(std::move(written).error());
+    applied = std::move(written).value();
+    set_output_metrics(*transaction, applied);
   }
   transaction->set_operation(operation,
                              {{"partitionBy", json_array(definition.partition_columns)}});
-  SL_TRY(duck::commit_change(*transaction, table, written));
+  SL_TRY(duck::commit_change(*transaction, table, applied));
   if (place.external) return warehouse->register_location(*place.external, table.path());
   return {};
 }

@@ -66,12 +66,14 @@ Result<std::string> Relations::print(const sql::Query& query) {
       print_options_);
 }
 
-Result<std::string> Relations::print(const sql::Expr& expr) {
+Result<std::string> Relations::print(const sql::Expr& expr,
+                                     const std::vector<sql::TableName>& tables) {
   mentions_metadata_ = sql::print_spark(expr).find("_metadata") != std::string::npos;
   conditions_ = sql::table_conditions(expr);
+  auto options = print_options_;
+  options.tables = tables;
   return sql::print_duckdb(
-      expr, [this](const sql::TableUse& use) { return resolve(use, context_.defaults); },
-      print_options_);
+      expr, [this](const sql::TableUse& use) { return resolve(use, context_.defaults); }, options);
 }
 
 Result<std::string> Relations::scan(const delta::Table& table,

@@ -30,8 +30,9 @@ class Relations {
 
   // Errors: of the printer, TABLE_OR_VIEW_NOT_FOUND, time travel errors, kUnsupported functions.
   Result<std::string> print(const sql::Query& query);
-  // A condition or value of UPDATE and DELETE, whose subqueries may read other tables.
-  Result<std::string> print(const sql::Expr& expr);
+  // A condition or value of UPDATE, DELETE and MERGE, whose subqueries may read other tables. The
+  // columns of `tables` may be written in full.
+  Result<std::string> print(const sql::Expr& expr, const std::vector<sql::TableName>& tables = {});
   // Files of the snapshot that may hold rows for which the condition is true; null: all. Columns
   // may be qualified with alias; others are the names of relations beside it (a MERGE's source).
   delta::FileFilter filter(const delta::Snapshot& snapshot, const std::string& alias,

@@ -51,10 +51,11 @@ class SqlSession : public Session {
  public:
   SqlSession(std::shared_ptr<duck::Database> database, std::unique_ptr<duck::Connection> connection,
              std::shared_ptr<storage::Store> store, std::shared_ptr<catalog::Warehouse> warehouse,
-             catalog::Defaults defaults, std::string directory)
+             catalog::Defaults defaults, std::string directory, bool show_changed_rows)
       : database_(std::move(database)),
         connection_(std::move(connection)),
-        warehouse_(std::move(warehouse)) {
+        warehouse_(std::move(warehouse)),
+        show_changed_rows_(show_changed_rows) {
     context_.connection = connection_.get();
     context_.store = std::move(store);
     context_.parquet = duck::make_parquet_port(database_);
@@ -126,9 +127,29 @@ class SqlSession : public Session {
             [&](const sql::CreateView& body) -> Status {
               return create_view(context_, body, statement.text);
             },
-            [&](const sql::Insert& body) -> Status { return insert(context_, body); },
-            [&](const sql::Update& body) -> Status { return update_rows(context_, body); },
-            [&](const sql::Delete& body) -> Status { return delete_rows(context_, body); },
+            [&](const sql::Insert& body) -> Status {
+              SL_ASSIGN(const auto rows, insert(context_, body));
+              return show_counts(
+                  {{"num_affected_rows", rows.inserted}, {"num_inserted_rows", rows.inserted}},
+                  format, out);
+            },
+            [&](const sql::Update& body) -> Status {
+              SL_ASSIGN(const auto rows, update_rows(context_, body));
+              return show_counts({{"num_affected_rows", rows.updated}}, format, out);
+            },
+            [&](const sql::Delete& body) -> Status {
+              SL_ASSIGN(const auto rows, delete_rows(context_, body));
+              return show_counts({{"num_affected_rows", rows.deleted}}, format, out);
+            },
+            [&](const sql::Merge& body) -> Status {
+              SL_ASSIGN(const auto rows, merge(context_, body));
+              return show_counts(
+                  {{"num_affected_rows", rows.inserted + rows.updated + rows.deleted},
+                   {"num_updated_rows", rows.updated},
+                   {"num_deleted_rows", rows.deleted},
+                   {"num_inserted_rows", rows.inserted}},
+                  format, out);
+            },
             [&](const sql::Drop& body) -> Status { return drop(context_, body); },
             [&](const sql::Truncate& body) -> Status { return truncate(context_, body); },
             [&](const sql::Use& body) -> Status { return use(context_, body); },
@@ -153,6 +174,17 @@ class SqlSession : public Session {
         });
     if (!rows.ok()) return std::move(rows).error();
     return {};
+  }
+
+  // What a statement did, for people at work. Else the output holds the rows of queries alone.
+  Status show_counts(const std::vector<std::pair<std::string, int64_t>>& counts,
+                     OutputFormat format, std::ostream& out) {
+    if (!show_changed_rows_ || format != OutputFormat::kTable) return {};
+    std::string items;
+    for (const auto& [name, count] : counts) {
+      items += fmt::format("{}{}::BIGINT AS {}", items.empty() ? "" : ", ", count, name);
+    }
+    return show_rows("SELECT " + items, format, out);
   }
 
   Status run_explain(const sql::Explain& explain, OutputFormat format, std::ostream& out) {
@@ -190,6 +222,7 @@ class SqlSession : public Session {
   std::unique_ptr<duck::Connection> connection_;
   std::shared_ptr<catalog::Warehouse> warehouse_;
   Context context_;
+  const bool show_changed_rows_;
   std::atomic<bool> cancelled_{false};
 };
 
@@ -219,7 +252,7 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options) {
   if (!options.schema.empty()) defaults.schema = options.schema;
   return std::unique_ptr<Session>(std::make_unique<engine::SqlSession>(
       std::move(database), std::move(connection), std::move(store), std::move(warehouse),
-      std::move(defaults), directory.lexically_normal().string()));
+      std::move(defaults), directory.lexically_normal().string(), options.show_changed_rows));
 }
 
 }  // namespace strandline

@@ -2,31 +2,52 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "duck/delta_io.h"
 
 namespace strandline::engine {
 
-Result<std::vector<delta::AddFile>> apply_change(const Context& context, const delta::Table& table,
-                                                 delta::Transaction& transaction,
-                                                 const std::shared_ptr<const delta::Snapshot>& base,
-                                                 const duck::TableChange& change) {
-  std::vector<delta::AddFile> written;
-  auto applied =
-      duck::apply_change(*context.connection, transaction, table, base, change, &written);
-  if (!applied.ok()) {
-    duck::remove_files(table, written);
-    return std::move(applied).error();
+Result<duck::AppliedChange> apply_change(const Context& context, const delta::Table& table,
+                                         delta::Transaction& transaction,
+                                         const std::shared_ptr<const delta::Snapshot>& base,
+                                         const duck::TableChange& change) {
+  duck::AppliedChange applied;
+  auto done = duck::apply_change(*context.connection, transaction, table, base, change, &applied);
+  if (!done.ok()) {
+    duck::remove_files(table, applied);
+    return std::move(done).error();
   }
-  int64_t bytes = 0;
-  int64_t rows = 0;
-  for (const auto& file : written) {
-    bytes += file.size_bytes;
-    rows += delta::num_records(file).value_or(0);
-  }
-  transaction.set_metric("numFiles", static_cast<int64_t>(written.size()));
-  transaction.set_metric("numOutputRows", rows);
-  transaction.set_metric("numOutputBytes", bytes);
-  return written;
+  return applied;
+}
+
+void set_output_metrics(delta::Transaction& transaction, const duck::AppliedChange& applied) {
+  transaction.set_metric("numFiles", static_cast<int64_t>(applied.written.size()));
+  transaction.set_metric("numOutputRows", applied.written_rows());
+  transaction.set_metric("numOutputBytes", applied.written_bytes());
+}
+
+void set_change_metrics(delta::Transaction& transaction, const duck::AppliedChange& applied) {
+  transaction.set_metric("numAddedFiles", static_cast<int64_t>(applied.written.size()));
+  transaction.set_metric("numAddedBytes", applied.written_bytes());
+  transaction.set_metric("numRemovedFiles", applied.removed_files);
+  transaction.set_metric("numRemovedBytes", applied.removed_bytes);
+  transaction.set_metric("numCopiedRows", applied.copied_rows);
+  transaction.set_metric("numAddedChangeFiles", static_cast<int64_t>(applied.change_files.size()));
+  transaction.set_metric("numDeletionVectorsAdded", applied.vectors_added);
+  transaction.set_metric("numDeletionVectorsUpdated", applied.vectors_updated);
+  transaction.set_metric("numDeletionVectorsRemoved", applied.vectors_removed);
+}
+
+void set_merge_metrics(delta::Transaction& transaction, const duck::AppliedChange& applied) {
+  transaction.set_metric("numOutputRows", applied.written_rows());
+  transaction.set_metric("numTargetFilesAdded", static_cast<int64_t>(applied.written.size()));
+  transaction.set_metric("numTargetBytesAdded", applied.written_bytes());
+  transaction.set_metric("numTargetFilesRemoved", applied.removed_files);
+  transaction.set_metric("numTargetBytesRemoved", applied.removed_bytes);
+  transaction.set_metric("numTargetRowsCopied", applied.copied_rows);
+  transaction.set_metric("numTargetChangeFilesAdded",
+                         static_cast<int64_t>(applied.change_files.size()));
+  transaction.set_metric("numTargetDeletionVectorsAdded", applied.vectors_added);
+  transaction.set_metric("numTargetDeletionVectorsUpdated", applied.vectors_updated);
+  transaction.set_metric("numTargetDeletionVectorsRemoved", applied.vectors_removed);
 }
 
 std::string json_array(const std::vector<std::string>& texts) {
@@ -37,17 +58,16 @@ std::string json_array(const std::vector<std::string>& texts) {
   return json.take();
 }
 
-TouchedRows::~TouchedRows() { (void)connection_.execute("DROP TABLE IF EXISTS " + name()); }
+TempTable::~TempTable() { (void)connection_.execute("DROP TABLE IF EXISTS temp.main." + name_); }
 
-Result<int64_t> TouchedRows::keep(const std::string& query) {
-  SL_TRY(connection_.execute(fmt::format("CREATE OR REPLACE TEMP TABLE {} AS {}", name(), query)));
-  return connection_.query_int("SELECT count(*) FROM " + name());
+Status TempTable::fill(const std::string& query) {
+  SL_TRY(connection_.execute(fmt::format("CREATE OR REPLACE TEMP TABLE {} AS {}", name_, query)));
+  return {};
 }
 
-std::string TouchedRows::name() { return duck::quote_name("__strandline_touched"); }
-
-std::string TouchedRows::positions() {
-  return fmt::format("SELECT {}, {} FROM {}", duck::kFileColumn, duck::kRowColumn, name());
+Result<int64_t> TempTable::keep(const std::string& query) {
+  SL_TRY(fill(query));
+  return connection_.query_int("SELECT count(*) FROM " + name_);
 }
 
 }  // namespace strandline::engine

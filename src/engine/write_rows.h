@@ -11,31 +11,38 @@
 
 namespace strandline::engine {
 
-// Applies a change to the transaction and sets its metrics; gives the files that were written.
-// After an error no file of it is left.
-Result<std::vector<delta::AddFile>> apply_change(const Context& context, const delta::Table& table,
-                                                 delta::Transaction& transaction,
-                                                 const std::shared_ptr<const delta::Snapshot>& base,
-                                                 const duck::TableChange& change);
+// Applies a change to the transaction. After an error no file of it is left.
+Result<duck::AppliedChange> apply_change(const Context& context, const delta::Table& table,
+                                         delta::Transaction& transaction,
+                                         const std::shared_ptr<const delta::Snapshot>& base,
+                                         const duck::TableChange& change);
+
+// Metrics of the log under Delta's names: of what writes new rows alone, of what touches old rows,
+// and of MERGE, which has names of its own for the same figures.
+void set_output_metrics(delta::Transaction& transaction, const duck::AppliedChange& applied);
+void set_change_metrics(delta::Transaction& transaction, const duck::AppliedChange& applied);
+void set_merge_metrics(delta::Transaction& transaction, const duck::AppliedChange& applied);
 
 // ["a","b"], as operation parameters of the log spell lists.
 std::string json_array(const std::vector<std::string>& texts);
 
-// A temporary table of the engine for the rows a statement touches; gone at the end of the scope.
-class TouchedRows {
+// A temporary table of the engine; gone at the end of the scope.
+class TempTable {
  public:
-  explicit TouchedRows(duck::Connection& connection) : connection_(connection) {}
-  ~TouchedRows();
-  TouchedRows(const TouchedRows&) = delete;
-  TouchedRows& operator=(const TouchedRows&) = delete;
+  TempTable(duck::Connection& connection, const std::string& name)
+      : connection_(connection), name_(duck::quote_name("__strandline_" + name)) {}
+  ~TempTable();
+  TempTable(const TempTable&) = delete;
+  TempTable& operator=(const TempTable&) = delete;
 
-  // Keeps the rows of a query that gives their positions among its columns; returns their number.
+  // Keeps the rows of a query; keep() returns their number.
+  Status fill(const std::string& query);
   Result<int64_t> keep(const std::string& query);
-  static std::string name();  // of the temporary table
-  static std::string positions();
+  const std::string& name() const { return name_; }
 
  private:
   duck::Connection& connection_;
+  const std::string name_;
 };
 
 }  // namespace strandline::engine

@@ -34,12 +34,6 @@ std::string operation_of(const Flow& flow) {
   return "";
 }
 
-int64_t total_bytes(const std::vector<delta::AddFile>& files) {
-  int64_t bytes = 0;
-  for (const auto& file : files) bytes += file.size_bytes;
-  return bytes;
-}
-
 std::string primary_key(const cdc::Plan& plan) {
   JsonWriter w;
   w.begin_array();
@@ -353,8 +347,8 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
   }
   duck::TableChange change{program.target_new, program.target_dead, !current, true};
   if (relations.target.empty()) change.dead_rows.clear();
-  std::vector<delta::AddFile> written;
-  SL_TRY(duck::apply_change(connection, transaction, target_->table(), target, change, &written));
+  duck::AppliedChange applied;
+  SL_TRY(duck::apply_change(connection, transaction, target_->table(), target, change, &applied));
   const bool target_changes = transaction.has_changes();
   target_files.read_by(&transaction);
 
@@ -364,7 +358,7 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
         commit_state(cdc_plan, program, plan, app, *target, newest_state,
                      relations.state.empty() ? nullptr : state, target_changes, read_by_keys);
     if (!status.ok()) {
-      duck::remove_files(target_->table(), written);
+      duck::remove_files(target_->table(), applied);
       return status;
     }
   }
@@ -382,7 +376,7 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
                              static_cast<int64_t>(target_files.selection.files.size()));
     }
     stage("commit");
-    SL_TRY(duck::commit_change(transaction, target_->table(), written));
+    SL_TRY(duck::commit_change(transaction, target_->table(), applied));
     committed_ = true;
   }
   add_metric("num_upserted_rows", static_cast<double>(metrics.num_upserted_rows));
@@ -390,7 +384,7 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
   add_metric("num_input_rows", static_cast<double>(metrics.num_input_rows));
   add_metric("num_late_rows", static_cast<double>(metrics.num_late_rows));
   add_metric("num_sequence_conflicts", static_cast<double>(metrics.num_sequence_conflicts));
-  add_metric("num_output_bytes", static_cast<double>(total_bytes(written)));
+  add_metric("num_output_bytes", static_cast<double>(applied.written_bytes()));
   for (const auto* selection : {&target_files.selection, &state_files.selection}) {
     add_metric("num_files_read", static_cast<double>(selection->files.size()));
     add_metric("num_files_skipped", static_cast<double>(selection->skipped()));
@@ -458,16 +452,16 @@ Status FlowRun::commit_state(const cdc::Plan& cdc_plan, const cdc::Program& prog
   }
   const duck::TableChange change{program.state_new, base ? program.state_dead : "", newest && !fits,
                                  false};
-  std::vector<delta::AddFile> written;
-  SL_TRY(duck::apply_change(connection, *transaction, table, newest, change, &written));
+  duck::AppliedChange applied;
+  SL_TRY(duck::apply_change(connection, *transaction, table, newest, change, &applied));
   // A new or reset state is needed as soon as anything was applied; else only when it changes.
   const bool begins = !newest || !fits;
-  if (begins ? (written.empty() && !target_changes) : !transaction->has_changes()) return {};
+  if (begins ? (applied.written.empty() && !target_changes) : !transaction->has_changes()) return {};
   read_by_keys(&*transaction);
   transaction->set_txn(app, plan.batch);
   transaction->set_operation("AUTO CDC STATE", {{"flow", flow_.name}});
   stage("commit state");
-  SL_TRY(duck::commit_change(*transaction, table, written));
+  SL_TRY(duck::commit_change(*transaction, table, applied));
   committed_ = true;
   return {};
 }
@@ -589,12 +583,12 @@ Status FlowRun::execute_write(const BatchPlan& plan) {
   stage("write");
   SL_ASSIGN(auto transaction, delta::Transaction::begin(target_->table(), target));
   if (!same_schema(schema, target->schema)) transaction.set_schema(schema);
-  std::vector<delta::AddFile> written;
+  duck::AppliedChange applied;
   SL_TRY(duck::apply_change(connection, transaction, target_->table(), target,
-                            duck::TableChange{rows, "", replace, false}, &written));
+                            duck::TableChange{rows, "", replace, false}, &applied));
   auto unchanged = check_files_unchanged(plan);
   if (!unchanged.ok()) {
-    duck::remove_files(target_->table(), written);
+    duck::remove_files(target_->table(), applied);
     return unchanged;
   }
   if (!transaction.has_changes()) return {};
@@ -602,15 +596,14 @@ Status FlowRun::execute_write(const BatchPlan& plan) {
   transaction.set_txn(app, plan.batch);
   transaction.set_operation(operation_of(flow_),
                             {{"flow", flow_.name}, {"batch", std::to_string(plan.batch)}});
-  int64_t output = 0;
-  for (const auto& file : written) output += delta::num_records(file).value_or(0);
+  const int64_t output = applied.written_rows();
   transaction.set_metric("num_output_rows", output);
   stage("commit");
-  SL_TRY(duck::commit_change(transaction, target_->table(), written));
+  SL_TRY(duck::commit_change(transaction, target_->table(), applied));
   committed_ = true;
   add_metric("num_output_rows", static_cast<double>(output));
   add_metric("num_input_rows", static_cast<double>(output));
-  add_metric("num_output_bytes", static_cast<double>(total_bytes(written)));
+  add_metric("num_output_bytes", static_cast<double>(applied.written_bytes()));
   return {};
 }
 

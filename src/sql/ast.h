@@ -15,8 +15,9 @@
 
 namespace strandline::sql {
 
-struct Expr;   // expr.h
-struct Query;  // query.h: SELECT, VALUES, set operations, CTEs, pipes
+struct Expr;      // expr.h
+struct Relation;  // query.h
+struct Query;     // query.h: SELECT, VALUES, set operations, CTEs, pipes
 using ExprPtr = std::shared_ptr<const Expr>;
 using QueryPtr = std::shared_ptr<const Query>;
 
@@ -167,22 +168,49 @@ struct CreateTable {
 enum class InsertMode { kAppend, kOverwrite, kReplaceWhere };
 struct Insert {
   InsertMode mode = InsertMode::kAppend;
+  bool schema_evolution = false;  // WITH SCHEMA EVOLUTION
   TableName table;
+  std::vector<std::pair<Name, ExprPtr>> partition;  // PARTITION (p = 1, q); null: from the query
   std::vector<Name> columns;
   bool by_name = false;
   ExprPtr replace_where;
   QueryPtr query;
 };
+// target = value. The target is a column or a field inside one; its first part may be the table's
+// alias. The value may be the column reference DEFAULT.
+struct Assignment {
+  std::vector<std::string> target;
+  ExprPtr value;
+  SourcePlace place;
+};
 struct Update {
   TableName table;
   std::optional<Name> alias;
-  std::vector<std::pair<Name, ExprPtr>> assignments;
+  std::vector<Assignment> assignments;
   ExprPtr where;
 };
 struct Delete {
   TableName table;
   std::optional<Name> alias;
   ExprPtr where;
+};
+// WHEN [NOT] MATCHED ... THEN ... of MERGE.
+struct MergeClause {
+  enum class When { kMatched, kNotMatched, kNotMatchedBySource } when = When::kMatched;
+  enum class Action { kUpdate, kInsert, kDelete } action = Action::kUpdate;
+  ExprPtr condition;  // null: always
+  bool star = false;  // UPDATE SET * and INSERT *, but for the columns of except
+  std::vector<Name> except;
+  std::vector<Assignment> assignments;  // UPDATE SET a = x; of INSERT (a) VALUES (x) too
+  SourcePlace place;
+};
+struct Merge {
+  bool schema_evolution = false;
+  TableName table;
+  std::optional<Name> alias;
+  std::shared_ptr<const Relation> source;
+  ExprPtr on;
+  std::vector<MergeClause> clauses;  // in text order; never empty
 };
 struct Drop {
   enum class What { kTable, kView, kSchema } what = What::kTable;
@@ -212,7 +240,7 @@ struct Use {
   bool catalog = false;
   TableName name;
 };  // USE [SCHEMA] a.b; USE CATALOG a
-// A statement of sql.md that later work executes (MERGE, ALTER TABLE, OPTIMIZE, VACUUM, RESTORE,
+// A statement of sql.md that later work executes (ALTER TABLE, OPTIMIZE, VACUUM, RESTORE,
 // REFRESH ...): recognised and refused by this name; its text is skipped to the next semicolon.
 struct NotYet {
   std::string construct;
@@ -221,7 +249,7 @@ struct NotYet {
 struct Statement {
   std::variant<CreateStreamingTable, CreateMaterializedView, CreateView, CreateAutoCdcFlow,
                CreateInsertFlow, SetOption, SelectStatement, Explain, CreateSchema, CreateTable,
-               Insert, Update, Delete, Drop, Truncate, Describe, Show, Use, NotYet>
+               Insert, Update, Delete, Merge, Drop, Truncate, Describe, Show, Use, NotYet>
       body;
   SourcePlace place;
   std::string text;  // the statement's own text

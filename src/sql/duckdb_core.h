@@ -19,7 +19,7 @@ namespace strandline::sql {
 class DuckdbPrinter {
  public:
   DuckdbPrinter(const Resolve* resolve, const PrintOptions& options)
-      : resolve_(resolve), options_(options) {}
+      : resolve_(resolve), options_(options), tables_(options.tables) {}
 
   Result<std::string> whole(const Query& query);
   Result<std::string> whole(const Expr& expr);

@@ -35,6 +35,8 @@ struct PrintOptions {
   // Text for current_timestamp(), now(), current_date(): the batch's planned time, microseconds
   // UTC.
   std::optional<int64_t> now_us;
+  // Tables around an expression, whose columns may be written in full (schema.table.column).
+  std::vector<TableName> tables = {};
 };
 
 // Errors: kUnsupported naming the function or construct with its place; resolve's own errors.

@@ -16,8 +16,8 @@ std::string dotted(const std::vector<std::string>& parts) {
 }
 
 // First words of statements that are recognised and refused by name.
-constexpr std::array<std::string_view, 34> kNotYet = {
-    "MERGE",   "ALTER",   "OPTIMIZE", "VACUUM",  "RESTORE",  "REFRESH", "COPY",
+constexpr std::array<std::string_view, 33> kNotYet = {
+    "ALTER",   "OPTIMIZE", "VACUUM",  "RESTORE",  "REFRESH", "COPY",
     "ANALYZE", "GRANT",   "REVOKE",   "DENY",    "CACHE",    "UNCACHE", "CLEAR",
     "MSCK",    "FSCK",    "REORG",    "CONVERT", "GENERATE", "COMMENT", "CALL",
     "DECLARE", "EXECUTE", "BEGIN",    "COMMIT",  "ROLLBACK", "UNDROP",  "REPAIR",
@@ -71,31 +71,11 @@ bool Parser::statement(Statement& statement) {
   } else if (at_word("INSERT")) {
     insert(statement);
   } else if (accept_word("UPDATE")) {
-    Update update;
-    update.table = table_name();
-    if (accept_word("AS") || (at_name() && !at_word("SET"))) update.alias = name("an alias");
-    expect_word("SET");
-    do {
-      const SourcePlace place = peek().place;
-      std::vector<std::string> parts = name_parts("a column name", 4);
-      const bool qualified =
-          parts.size() == 2 && ((update.alias && same_name(parts[0], update.alias->text)) ||
-                                same_name(parts[0], update.table.parts.back()));
-      if (parts.size() > 1 && !qualified) {
-        fail_unsupported(place, "SET of a nested field", "set the whole struct with named_struct");
-      }
-      expect_symbol("=");
-      update.assignments.emplace_back(Name{parts.back(), place}, expression());
-    } while (!failed_ && accept_symbol(","));
-    if (accept_word("WHERE")) update.where = expression();
-    statement.body = std::move(update);
+    update(statement);
   } else if (accept_word("DELETE")) {
-    expect_word("FROM");
-    Delete deletion;
-    deletion.table = table_name();
-    if (accept_word("AS") || (at_name() && !at_clause_word())) deletion.alias = name("an alias");
-    if (accept_word("WHERE")) deletion.where = expression();
-    statement.body = std::move(deletion);
+    delete_rows(statement);
+  } else if (accept_word("MERGE")) {
+    merge(statement);
   } else if (accept_word("DROP")) {
     drop(statement);
   } else if (accept_word("TRUNCATE")) {
@@ -746,38 +726,6 @@ void Parser::set(Statement& statement) {
     option.value = lexed_.text.substr(begin, end - begin);
   }
   statement.body = std::move(option);
-}
-
-void Parser::insert(Statement& statement) {
-  next();
-  Insert insertion;
-  if (accept_word("OVERWRITE")) {
-    insertion.mode = InsertMode::kOverwrite;
-    if (at_word("DIRECTORY") || at_words({"LOCAL", "DIRECTORY"})) {
-      return fail_unsupported(peek().place, "INSERT OVERWRITE DIRECTORY", "insert into a table");
-    }
-    if (!accept_word("INTO")) accept_word("TABLE");
-  } else {
-    if (!accept_word("INTO")) return fail_expected("INTO or OVERWRITE", {"INTO", "OVERWRITE"});
-    accept_word("TABLE");
-  }
-  insertion.table = table_name();
-  if (at_word("PARTITION")) {
-    return fail_unsupported(peek().place, "PARTITION (...) in INSERT",
-                            "give the partition columns in the query");
-  }
-  if (accept_word("REPLACE")) {
-    if (!accept_word("WHERE")) {
-      return fail_unsupported(peek().place, "INSERT ... REPLACE " + peek().upper,
-                              "use REPLACE WHERE");
-    }
-    insertion.mode = InsertMode::kReplaceWhere;
-    insertion.replace_where = expression();
-  }
-  if (at_symbol("(") && !at_query()) insertion.columns = name_list("a column name");
-  insertion.by_name = accept_words({"BY", "NAME"});
-  insertion.query = query();
-  statement.body = std::move(insertion);
 }
 
 void Parser::drop(Statement& statement) {

@@ -167,7 +167,6 @@ class Parser {
   void create_flow(Statement& statement);
   void create_table(bool or_replace, Statement& statement);
   void create_schema(Statement& statement);
-  void insert(Statement& statement);
   void set(Statement& statement);
   void drop(Statement& statement);
   void describe_statement(Statement& statement);
@@ -185,6 +184,18 @@ class Parser {
   std::vector<Name> name_list(std::string_view what);
   void skip_statement();
   void guess_declared_names(size_t from);
+
+  // --- statements that change rows (parse_rows.cc) ---
+  void insert(Statement& statement);
+  void update(Statement& statement);
+  void delete_rows(Statement& statement);
+  void merge(Statement& statement);
+  MergeClause merge_clause();
+  // The last clause of a kind alone may lack a condition; clauses after it could never run.
+  void check_merge_conditions(const Merge& merge);
+  std::vector<Assignment> assignments();
+  std::vector<std::pair<Name, ExprPtr>> partition_values();
+  std::optional<Name> table_alias(std::string_view not_an_alias);
 
   const Lexed& lexed_;
   std::string file_;

@@ -169,14 +169,93 @@ TEST(Statement, TablesAndData) {
 
   const auto update = parsed<Update>("UPDATE a.t AS x SET x.b = b + 1, t.c = 'y' WHERE x.id = 1");
   ASSERT_THAT(update.assignments, SizeIs(2));
-  EXPECT_EQ(update.assignments[0].first.text, "b");
+  EXPECT_THAT(update.assignments[0].target, ElementsAre("x", "b"));
   EXPECT_EQ(update.alias->text, "x");
+  EXPECT_THAT(parsed<Update>("UPDATE t SET a.b.c = DEFAULT").assignments[0].target,
+              ElementsAre("a", "b", "c"));
   EXPECT_NE(parsed<Delete>("DELETE FROM delta.`/p/q` WHERE a = 1").where, nullptr);
   EXPECT_TRUE(parsed<Delete>("DELETE FROM delta.`/p/q`").table.is_path);
   EXPECT_THAT(parsed<Truncate>("TRUNCATE TABLE a.b").table.parts, ElementsAre("a", "b"));
   EXPECT_EQ(parsed<Drop>("DROP VIEW IF EXISTS v").what, Drop::What::kView);
   EXPECT_TRUE(parsed<Drop>("DROP SCHEMA s CASCADE").cascade);
   EXPECT_EQ(parsed<Drop>("DROP MATERIALIZED VIEW v").what, Drop::What::kTable);
+}
+
+TEST(Statement, InsertPartitions) {
+  const auto insert = parsed<Insert>(
+      "INSERT WITH SCHEMA EVOLUTION OVERWRITE TABLE t PARTITION (p = 'a', q) (x, y) SELECT 1, 2");
+  EXPECT_EQ(insert.mode, InsertMode::kOverwrite);
+  EXPECT_TRUE(insert.schema_evolution);
+  ASSERT_THAT(insert.partition, SizeIs(2));
+  EXPECT_EQ(literal_text(*insert.partition[0].second), "a");
+  EXPECT_EQ(insert.partition[1].second, nullptr);
+  EXPECT_THAT(texts(insert.columns), ElementsAre("x", "y"));
+  EXPECT_NE(parsed<Insert>("INSERT INTO t TABLE u").query, nullptr);
+  EXPECT_THAT(errors("INSERT INTO t PARTITION (p = 1, P) SELECT 1"),
+              ElementsAre("DUPLICATE_KEY 1:33 the partition column P is given twice"));
+}
+
+TEST(Statement, Merge) {
+  const auto merge = parsed<Merge>(R"(
+    MERGE WITH SCHEMA EVOLUTION INTO a.t AS x USING (SELECT 1 AS id) s ON x.id = s.id
+    WHEN MATCHED AND s.gone THEN DELETE
+    WHEN MATCHED AND s.v > x.v THEN UPDATE SET x.v = s.v, x.info.at = DEFAULT
+    WHEN MATCHED THEN UPDATE SET * EXCEPT (id)
+    WHEN NOT MATCHED BY TARGET AND s.ok THEN INSERT (id, info.at) VALUES (s.id, now())
+    WHEN NOT MATCHED THEN INSERT *
+    WHEN NOT MATCHED BY SOURCE AND x.v < 1 THEN UPDATE SET v = 0
+    WHEN NOT MATCHED BY SOURCE THEN DELETE)");
+  EXPECT_TRUE(merge.schema_evolution);
+  EXPECT_THAT(merge.table.parts, ElementsAre("a", "t"));
+  EXPECT_EQ(merge.alias->text, "x");
+  EXPECT_EQ(merge.source->alias->text, "s");
+  EXPECT_EQ(print_spark(*merge.on), "x.id = s.id");
+  ASSERT_THAT(merge.clauses, SizeIs(7));
+  const auto& clauses = merge.clauses;
+  EXPECT_EQ(clauses[0].action, MergeClause::Action::kDelete);
+  EXPECT_EQ(print_spark(*clauses[0].condition), "s.gone");
+  ASSERT_THAT(clauses[1].assignments, SizeIs(2));
+  EXPECT_THAT(clauses[1].assignments[1].target, ElementsAre("x", "info", "at"));
+  EXPECT_EQ(plain_column(*clauses[1].assignments[1].value)->text, "DEFAULT");
+  EXPECT_TRUE(clauses[2].star);
+  EXPECT_THAT(texts(clauses[2].except), ElementsAre("id"));
+  EXPECT_EQ(clauses[3].when, MergeClause::When::kNotMatched);
+  EXPECT_EQ(clauses[3].action, MergeClause::Action::kInsert);
+  ASSERT_THAT(clauses[3].assignments, SizeIs(2));
+  EXPECT_EQ(print_spark(*clauses[3].assignments[1].value), "now()");
+  EXPECT_TRUE(clauses[4].star);
+  EXPECT_EQ(clauses[5].when, MergeClause::When::kNotMatchedBySource);
+  EXPECT_EQ(clauses[6].action, MergeClause::Action::kDelete);
+  EXPECT_EQ(clauses[6].condition, nullptr);
+
+  const auto plain = parsed<Merge>(
+      "MERGE INTO delta.`/p` USING u VERSION AS OF 3 ON id = uid WHEN MATCHED THEN DELETE");
+  EXPECT_TRUE(plain.table.is_path);
+  EXPECT_FALSE(plain.alias.has_value());
+  EXPECT_EQ(plain.source->as<TableUse>()->version_as_of, "3");
+}
+
+TEST(Statement, MergeMistakes) {
+  const std::string start = "MERGE INTO t USING s ON t.a = s.a ";
+  const auto mistake = [&](const std::string& clauses) {
+    const auto found = errors(start + clauses);
+    return found.size() == 1 ? found[0] : "no single mistake";
+  };
+  EXPECT_THAT(mistake(""), HasSubstr("MERGE_WITHOUT_WHEN 1:1 "));
+  EXPECT_THAT(mistake("WHEN MATCHED THEN DELETE WHEN MATCHED AND t.b THEN UPDATE SET b = 1"),
+              HasSubstr("NON_LAST_MATCHED_CLAUSE_OMIT_CONDITION 1:35 "));
+  EXPECT_THAT(mistake("WHEN NOT MATCHED THEN INSERT * WHEN NOT MATCHED AND s.b THEN INSERT *"),
+              HasSubstr("NON_LAST_NOT_MATCHED_BY_TARGET_CLAUSE_OMIT_CONDITION 1:35 "));
+  EXPECT_THAT(mistake("WHEN NOT MATCHED BY SOURCE THEN DELETE "
+                      "WHEN NOT MATCHED BY SOURCE THEN UPDATE SET b = 1"),
+              HasSubstr("NON_LAST_NOT_MATCHED_BY_SOURCE_CLAUSE_OMIT_CONDITION 1:35 "));
+  EXPECT_THAT(mistake("WHEN NOT MATCHED THEN INSERT (a, b) VALUES (1)"),
+              HasSubstr("MERGE_INSERT_VALUE_COUNT_MISMATCH 1:78 "));
+  EXPECT_THAT(mistake("WHEN NOT MATCHED THEN UPDATE SET a = 1"), HasSubstr("expected INSERT"));
+  EXPECT_THAT(mistake("WHEN MATCHED THEN INSERT *"), HasSubstr("expected UPDATE SET or DELETE"));
+  EXPECT_THAT(mistake("WHEN NOT MATCHED BY SOURCE THEN UPDATE SET *"),
+              HasSubstr("here is no source row"));
+  EXPECT_THAT(mistake("WHEN MATCHED THEN DELETE; SELECT"), HasSubstr("PARSE_SYNTAX_ERROR"));
 }
 
 TEST(Statement, Questions) {
@@ -235,10 +314,6 @@ TEST(Statement, SetAndSubstitution) {
 
 TEST(Statement, ConstructsOfLaterAreRefusedByName) {
   const auto construct = [](const std::string& text) { return parsed<NotYet>(text).construct; };
-  EXPECT_EQ(
-      construct(
-          "MERGE WITH SCHEMA EVOLUTION INTO t USING s ON t.a = s.a WHEN MATCHED THEN UPDATE SET *"),
-      "MERGE");
   EXPECT_EQ(construct("ALTER TABLE <table_name> UNSET TBLPROPERTIES ('a')"), "ALTER TABLE");
   EXPECT_EQ(construct("OPTIMIZE t ZORDER BY (a)"), "OPTIMIZE");
   EXPECT_EQ(construct("VACUUM t RETAIN 5 HOURS DRY RUN"), "VACUUM");
@@ -265,8 +340,10 @@ TEST(Statement, RefusedClauses) {
   EXPECT_THAT(
       errors("CREATE FLOW f AS AUTO CDC INTO t FROM STREAM s WHERE a KEYS (id) SEQUENCE BY b"),
       ElementsAre(HasSubstr("WHERE after the source")));
-  EXPECT_THAT(errors("INSERT INTO t PARTITION (a = 1) SELECT 1"),
-              ElementsAre(HasSubstr("PARTITION (...)")));
+  EXPECT_THAT(errors("INSERT OVERWRITE t PARTITION (a = 1) IF NOT EXISTS SELECT 1"),
+              ElementsAre(HasSubstr("IF NOT EXISTS of a partition")));
+  EXPECT_THAT(errors("INSERT INTO t REPLACE USING (a) SELECT 1"),
+              ElementsAre(HasSubstr("use REPLACE WHERE")));
 }
 
 TEST(Statement, AllMistakesInOneGo) {

@@ -1,0 +1,69 @@
+#include "engine/target.h"
+
+#include "base/error.h"
+#include "engine/assignment.h"
+#include "engine/names.h"
+
+namespace strandline::engine {
+
+Result<Target> find_target(const Context& context, const sql::TableName& name,
+                           const std::optional<sql::Name>& alias, const char* verb,
+                           bool removes_rows) {
+  SL_ASSIGN(auto found, find_table(context, name));
+  SL_TRY(refuse_pipeline_table(found, verb));
+  if (removes_rows && found.snapshot->property_is_true("delta.appendOnly")) {
+    return at(invalid_argument("DELTA_CANNOT_MODIFY_APPEND_ONLY",
+                               "{} of {} is refused: it has 'delta.appendOnly' = 'true', so rows "
+                               "can only be added; set the property to 'false' first",
+                               verb, found.name),
+              name.place);
+  }
+  Target target{std::move(found), alias ? alias->text : name.parts.back(), {}, nullptr};
+  target.view = target.found.snapshot;
+  if (!alias && !name.is_path) target.names.push_back(name);
+  return target;
+}
+
+Result<std::optional<delta::Alteration>> evolve_target(
+    Target& target, const std::vector<duck::ResultColumn>& incoming) {
+  Schema schema;
+  for (const auto& column : incoming) {
+    // A column of nothing but NULL has no type to bring.
+    if (column.type.id == TypeId::kVoid && column.has_delta_type) continue;
+    SL_ASSIGN(auto type, storable_type(column));
+    schema.fields.push_back(Field{column.name, std::move(type), true, {}});
+  }
+  std::optional<delta::Alteration> alteration(std::in_place, *target.found.snapshot);
+  SL_TRY(alteration->merge_schema(schema));
+  if (!alteration->changed()) return std::optional<delta::Alteration>();
+  auto view = std::make_shared<delta::Snapshot>(*target.found.snapshot);
+  view->metadata = alteration->metadata();
+  view->protocol = alteration->protocol();
+  view->schema = alteration->schema();
+  target.view = std::move(view);
+  return alteration;
+}
+
+std::vector<size_t> target_files(const Relations& relations, const Target& target,
+                                 const sql::ExprPtr& condition, const std::string& beside) {
+  std::vector<std::string> others;
+  if (!beside.empty()) others.push_back(beside);
+  const auto filter = relations.filter(*target.view, target.alias, condition, others);
+  return delta::select_files(*target.view, filter).files;
+}
+
+Result<std::string> scan_target(Relations& relations, const Target& target,
+                                std::vector<size_t> files) {
+  duck::ScanOptions options;
+  options.with_positions = true;
+  options.with_row_ids = target.tracks_rows();
+  options.files = std::move(files);
+  SL_ASSIGN(const auto scan, relations.scan(target.found.table, target.view, options));
+  return scan + " AS " + duck::quote_name(target.alias);
+}
+
+std::string qualified(const std::string& alias, const std::string& column) {
+  return duck::quote_name(alias) + "." + duck::quote_name(column);
+}
+
+}  // namespace strandline::engine
