@@ -75,6 +75,43 @@ TEST(DataTypes, LeastCommonType) {
   EXPECT_EQ(common(type(TypeId::kString), type(TypeId::kLong)), "none");
 }
 
+TEST(DataTypes, Widening) {
+  const auto decimal = DataType::decimal;
+  EXPECT_TRUE(can_widen(type(TypeId::kByte), type(TypeId::kShort)));
+  EXPECT_TRUE(can_widen(type(TypeId::kInteger), type(TypeId::kDouble)));
+  EXPECT_TRUE(can_widen(type(TypeId::kByte), decimal(12, 2)));
+  EXPECT_TRUE(can_widen(decimal(5, 2), decimal(7, 4)));
+  EXPECT_FALSE(can_widen(type(TypeId::kLong), type(TypeId::kDouble)));
+  EXPECT_FALSE(can_widen(type(TypeId::kInteger), type(TypeId::kFloat)));
+  EXPECT_FALSE(can_widen(type(TypeId::kByte), decimal(9, 0)));
+  EXPECT_FALSE(can_widen(type(TypeId::kInteger), decimal(10, 1)));
+  EXPECT_FALSE(can_widen(decimal(5, 2), decimal(6, 4)));
+  EXPECT_FALSE(can_widen(decimal(5, 2), decimal(5, 2)));
+  EXPECT_FALSE(can_widen(type(TypeId::kDate), type(TypeId::kTimestamp)));
+}
+
+std::string widened(const DataType& current, const DataType& other, bool widening = true) {
+  const auto found = widened_type(current, other, widening);
+  return found ? to_sql(*found) : "none";
+}
+
+TEST(DataTypes, WidenedTypesCanBeRead) {
+  EXPECT_EQ(widened(type(TypeId::kByte), DataType::decimal(5, 2)), "DECIMAL(12,2)");
+  EXPECT_EQ(widened(type(TypeId::kLong), DataType::decimal(5, 0)), "DECIMAL(20,0)");
+  EXPECT_EQ(widened(type(TypeId::kLong), DataType::decimal(38, 20)), "none");
+  EXPECT_EQ(widened(DataType::decimal(5, 2), type(TypeId::kByte)), "DECIMAL(5,2)");
+  EXPECT_EQ(widened(type(TypeId::kInteger), type(TypeId::kLong), false), "none");
+  EXPECT_EQ(widened(type(TypeId::kLong), type(TypeId::kInteger), false), "BIGINT");
+  EXPECT_EQ(widened(type(TypeId::kVoid), type(TypeId::kDate), false), "DATE");
+  const DataType narrow =
+      DataType::array(DataType::structure({Field{"x", type(TypeId::kInteger), true, {}}}));
+  const DataType wide = DataType::array(DataType::structure(
+      {Field{"y", type(TypeId::kDate), true, {}}, Field{"X", type(TypeId::kLong), true, {}}}));
+  EXPECT_EQ(widened(narrow, wide), "ARRAY<STRUCT<x: BIGINT, y: DATE>>");
+  EXPECT_EQ(widened(narrow, wide, false), "none");
+  EXPECT_EQ(widened(wide, narrow, false), "ARRAY<STRUCT<y: DATE, X: BIGINT>>");
+}
+
 TEST(DataTypes, LeastCommonStructMatchesByName) {
   const DataType a = DataType::structure({Field{"x", type(TypeId::kInteger), false, {}}});
   const DataType b = DataType::structure(

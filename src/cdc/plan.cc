@@ -37,27 +37,6 @@ bool same_key_set(const std::vector<Field>& a, const std::vector<Field>& b) {
   });
 }
 
-// Whether `wide` differs from `narrow` only by struct fields that `narrow` lacks.
-bool only_adds_fields(const DataType& narrow, const DataType& wide) {
-  if (narrow.id != wide.id) return false;
-  switch (narrow.id) {
-    case TypeId::kArray:
-      return only_adds_fields(*narrow.element, *wide.element);
-    case TypeId::kMap:
-      return only_adds_fields(*narrow.key, *wide.key) &&
-             only_adds_fields(*narrow.element, *wide.element);
-    case TypeId::kStruct:
-      return std::all_of(narrow.fields->begin(), narrow.fields->end(), [&](const Field& field) {
-        const auto found =
-            std::find_if(wide.fields->begin(), wide.fields->end(),
-                         [&](const Field& other) { return same_name(field.name, other.name); });
-        return found != wide.fields->end() && only_adds_fields(field.type, found->type);
-      });
-    default:
-      return same_type(narrow, wide);
-  }
-}
-
 std::optional<bool> find_tracked(const std::map<std::string, bool>& tracked,
                                  const std::string& name) {
   for (const auto& [column, is_tracked] : tracked) {
@@ -523,16 +502,20 @@ class Planner {
           declaration_.place);
       return;
     }
-    if (!target_.type_widening && !only_adds_fields(field.type, *common)) {
-      add(incompatible(field, other,
-                       fmt::format("set the table property delta.enableTypeWidening = true to make "
-                                   "the column {}, or cast "
-                                   "in the source query",
-                                   to_sql(*common))),
+    const std::optional<DataType> reached = widened_type(field.type, other, target_.type_widening);
+    if (!reached) {
+      const std::optional<DataType> wider = widened_type(field.type, other, true);
+      add(incompatible(
+              field, other,
+              wider ? fmt::format("set the table property delta.enableTypeWidening = true to make "
+                                  "the column {}, or cast in the source query",
+                                  to_sql(*wider))
+                    : fmt::format("a stored {} cannot be read as {}: cast the {} column",
+                                  to_sql(field.type), to_sql(*common), whose)),
           declaration_.place);
       return;
     }
-    field.type = *common;
+    field.type = *reached;
   }
 
   Error incompatible(const Field& field, const DataType& other, const std::string& way_out) const {

@@ -8,7 +8,6 @@
 #include "delta/column_rules.h"
 #include "delta/features.h"
 #include "delta/test_support.h"
-#include "delta/type_widening.h"
 
 namespace strandline::delta {
 namespace {
@@ -217,21 +216,6 @@ TEST_F(AlterTest, TypesWiden) {
   EXPECT_EQ(widen({"name"}, type(TypeId::kLong)), "DELTA_CANNOT_CHANGE_DATA_TYPE");
   EXPECT_EQ(widen({"id"}, DataType::decimal(19, 0)), "DELTA_CANNOT_CHANGE_DATA_TYPE");
   EXPECT_EQ(widen({"id"}, DataType::decimal(20, 0)), "ok");
-}
-
-TEST(TypeWidening, Pairs) {
-  const auto decimal = DataType::decimal;
-  EXPECT_TRUE(can_widen(type(TypeId::kByte), type(TypeId::kShort)));
-  EXPECT_TRUE(can_widen(type(TypeId::kInteger), type(TypeId::kDouble)));
-  EXPECT_TRUE(can_widen(type(TypeId::kByte), decimal(12, 2)));
-  EXPECT_TRUE(can_widen(decimal(5, 2), decimal(7, 4)));
-  EXPECT_FALSE(can_widen(type(TypeId::kLong), type(TypeId::kDouble)));
-  EXPECT_FALSE(can_widen(type(TypeId::kInteger), type(TypeId::kFloat)));
-  EXPECT_FALSE(can_widen(type(TypeId::kByte), decimal(9, 0)));
-  EXPECT_FALSE(can_widen(type(TypeId::kInteger), decimal(10, 1)));
-  EXPECT_FALSE(can_widen(decimal(5, 2), decimal(6, 4)));
-  EXPECT_FALSE(can_widen(decimal(5, 2), decimal(5, 2)));
-  EXPECT_FALSE(can_widen(type(TypeId::kDate), type(TypeId::kTimestamp)));
 }
 
 TEST_F(AlterTest, NullabilityCommentsAndOrder) {

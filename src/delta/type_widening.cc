@@ -12,22 +12,6 @@ namespace {
 
 constexpr const char* kTypeChanges = "delta.typeChanges";
 
-// Bytes of an integer type; 0 for others.
-int integer_size(TypeId id) {
-  switch (id) {
-    case TypeId::kByte:
-      return 1;
-    case TypeId::kShort:
-      return 2;
-    case TypeId::kInteger:
-      return 4;
-    case TypeId::kLong:
-      return 8;
-    default:
-      return 0;
-  }
-}
-
 std::string step(const std::string& place, const char* part) {
   return place.empty() ? part : place + "." + part;
 }
@@ -106,22 +90,6 @@ std::string type_name(const DataType& type) {
       return "void";
   }
   return "void";
-}
-
-bool can_widen(const DataType& from, const DataType& to) {
-  const int size = integer_size(from.id);
-  if (to.id == TypeId::kDecimal) {
-    // The reference rounds an integer's digits up to those of the Parquet type that holds it.
-    const bool is_decimal = from.id == TypeId::kDecimal;
-    if (!is_decimal && size == 0) return false;
-    const int precision = is_decimal ? from.precision : (size == 8 ? 20 : 10);
-    const int scale = is_decimal ? from.scale : 0;
-    const bool grows = !is_decimal || to.precision > precision || to.scale > scale;
-    return grows && to.scale >= scale && to.precision - to.scale >= precision - scale;
-  }
-  if (size > 0 && integer_size(to.id) > size) return true;
-  if (to.id == TypeId::kDouble) return from.id == TypeId::kFloat || (size > 0 && size <= 4);
-  return from.id == TypeId::kDate && to.id == TypeId::kTimestampNtz;
 }
 
 void record_type_change(Field* field, const DataType& from, const DataType& to,

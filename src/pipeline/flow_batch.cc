@@ -34,6 +34,16 @@ std::string operation_of(const Flow& flow) {
   return "";
 }
 
+// The state holds columns of the target: their names may need column mapping, their types widen.
+std::map<std::string, std::string> shared_properties(const delta::Snapshot& target) {
+  std::map<std::string, std::string> properties;
+  if (target.column_mapping_mode() != "none") properties[delta::kMappingModeProperty] = "name";
+  if (target.property_is_true("delta.enableTypeWidening")) {
+    properties["delta.enableTypeWidening"] = "true";
+  }
+  return properties;
+}
+
 std::string primary_key(const cdc::Plan& plan) {
   JsonWriter w;
   w.begin_array();
@@ -424,20 +434,15 @@ Status FlowRun::commit_state(const cdc::Plan& cdc_plan, const cdc::Program& prog
                              {kStateTargetProperty, target.metadata.id},
                              {kStateGenerationProperty, generation},
                              {"delta.enableRowTracking", "false"}};
-    // The state holds columns of the target, whose names may need column mapping.
-    if (const auto mode = target.column_mapping_mode(); mode != "none") {
-      definition.properties[delta::kMappingModeProperty] = mode;
-    }
+    definition.properties.merge(shared_properties(target));
     SL_ASSIGN(auto created, delta::Transaction::create(table, definition));
     transaction.emplace(std::move(created));
   } else {
     SL_ASSIGN(auto begun, delta::Transaction::begin(table, newest));
     transaction.emplace(std::move(begun));
-    if (target.column_mapping_mode() != "none" && newest->column_mapping_mode() == "none") {
-      delta::Alteration alteration(*newest);
-      SL_TRY(alteration.set_properties({{delta::kMappingModeProperty, "name"}}));
-      alteration.apply_to(&*transaction);
-    }
+    delta::Alteration alteration(*newest);
+    SL_TRY(alteration.set_properties(shared_properties(target)));
+    alteration.apply_to(&*transaction);
     if (!fits || newest->property(kStateSpecProperty) != spec) {
       delta::Metadata metadata = transaction->snapshot().metadata;
       metadata.configuration[kStateSpecProperty] = spec;

@@ -245,8 +245,6 @@ def needs_of(options, kind):
         needs.add("hand edits")
     if options.get("maintenance_after_batch"):
         needs.add("optimize")
-    if options.get("type_widening"):
-        needs.add("type widening")
     return needs
 
 
@@ -300,10 +298,13 @@ def bug_log_case(raw):
     schema = schema_of(events, source_types)
     flow = Flow(schema, tuple(raw["keys"]), sequence_expression(raw["sequence_by"]), tuple(clauses), case.storage)
     case.sequence_type = sequence_kind(raw["sequence_by"], schema)
-    case.steps = steps_of(batches, lambda columns: replace(flow, schema=columns), source_types)
+    case.steps = steps_of(batches, lambda columns: replace(flow, schema=columns), source_types,
+                          options.get("schema_batches"))
     case.expected, case.columns = expected.get("rows"), expected.get("target_columns")
     if options.get("partition_by"):
         case.target_clauses = " PARTITIONED BY " + column_list(options["partition_by"])
+    if options.get("type_widening"):
+        case.target_clauses += " TBLPROPERTIES ('delta.enableTypeWidening' = 'true')"
     declared = {name: kind for name, kind in options.get("schema", {}).items()
                 if "not null" in kind.lower() or name in options.get("source_schema", {})}
     if declared:
