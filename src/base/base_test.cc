@@ -6,6 +6,7 @@
 #include "base/data_type.h"
 #include "base/ids.h"
 #include "base/json.h"
+#include "base/type_widening.h"
 
 namespace strandline {
 namespace {

@@ -90,14 +90,4 @@ bool same_name(const std::string& a, const std::string& b);
 // date to timestamp_ntz, void to anything, structs by field.
 std::optional<DataType> least_common_type(const DataType& a, const DataType& b);
 
-// Stored values of `from` may be read as `to` (Delta's type widening): wider integers, FLOAT to
-// DOUBLE, integers up to INT to DOUBLE, integers to decimals with room for 10 digits (BIGINT: 20)
-// before the point, decimals with no fewer digits on either side of it, DATE to TIMESTAMP_NTZ.
-// Plain types only; a type does not widen to itself.
-bool can_widen(const DataType& from, const DataType& to);
-
-// The least type that `current` can become by widening, and by new struct fields, so that it holds
-// the values of `other` too. Without `widening` only struct fields are added.
-std::optional<DataType> widened_type(const DataType& current, const DataType& other, bool widening);
-
 }  // namespace strandline

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/type_widening.h"
 #include "sql/duckdb_printer.h"
 
 namespace strandline::cdc {

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/type_widening.h"
 #include "delta/check_schema.h"
 #include "delta/column_mapping.h"
 #include "delta/column_rules.h"

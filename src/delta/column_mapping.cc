@@ -5,6 +5,7 @@
 
 #include "base/ids.h"
 #include "base/json.h"
+#include "base/type_widening.h"
 #include "delta/properties.h"
 #include "delta/type_widening.h"
 
@@ -146,6 +147,15 @@ void assign_mapping(Schema* schema, Metadata* metadata, PhysicalNames names) {
     }
   });
   metadata->configuration[kMaxColumnIdProperty] = std::to_string(last);
+}
+
+bool physical_names_are_current(const Schema& schema) {
+  bool current = true;
+  std::vector<Field> fields = schema.fields;
+  for_each_field(&fields, [&](Field* field) {
+    current = current && Snapshot::physical_name(*field) == field->name;
+  });
+  return current;
 }
 
 void strip_mapping(Schema* schema) { for_each_field(&schema->fields, strip); }

@@ -27,6 +27,9 @@ enum class PhysicalNames { kFresh, kCurrent };
 // so far is kept in the configuration and only grows.
 void assign_mapping(Schema* schema, Metadata* metadata, PhysicalNames names);
 
+// Every field, nested ones too, has its own name as its physical name.
+bool physical_names_are_current(const Schema& schema);
+
 // Takes ids and physical names away from every field.
 void strip_mapping(Schema* schema);
 

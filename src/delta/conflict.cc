@@ -2,7 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <initializer_list>
+#include <map>
+
+#include "delta/column_mapping.h"
 #include "delta/data_path.h"
+#include "delta/features.h"
 
 namespace strandline::delta {
 
@@ -25,8 +31,8 @@ constexpr const char* kRowTrackingDomain = "delta.rowTracking";
 struct Winner {
   std::string operation = "a write";
   bool blind_append = false;
-  bool protocol = false;
-  bool metadata = false;
+  const Protocol* protocol = nullptr;
+  const Metadata* metadata = nullptr;
 };
 
 Winner summarise(const std::vector<Action>& actions) {
@@ -36,10 +42,10 @@ Winner summarise(const std::vector<Action>& actions) {
     if (const auto* const info = std::get_if<CommitInfo>(&action)) {
       winner.blind_append = info->is_blind_append.value_or(false);
       if (!info->operation.empty()) winner.operation = info->operation;
-    } else if (std::holds_alternative<Protocol>(action)) {
-      winner.protocol = true;
-    } else if (std::holds_alternative<Metadata>(action)) {
-      winner.metadata = true;
+    } else if (const auto* const protocol = std::get_if<Protocol>(&action)) {
+      winner.protocol = protocol;
+    } else if (const auto* const metadata = std::get_if<Metadata>(&action)) {
+      winner.metadata = metadata;
     } else if (std::holds_alternative<RemoveFile>(action)) {
       removes = true;
     }
@@ -48,7 +54,91 @@ Winner summarise(const std::vector<Action>& actions) {
   return winner;
 }
 
+// Features whose arrival changes nothing that a writer of the old protocol has prepared: it takes
+// them over when it commits.
+constexpr const char* kHarmlessFeatures[] = {
+    "columnMapping", "deletionVectors", "domainMetadata",      "inCommitTimestamp",
+    "rowTracking",   "v2Checkpoint",    "vacuumProtocolCheck",
+};
+
+bool is_harmless_upgrade(const Protocol& before, const Protocol& after) {
+  const std::set<std::string> old_features = supported_features(before);
+  const std::set<std::string> features = supported_features(after);
+  if (!std::includes(features.begin(), features.end(), old_features.begin(), old_features.end())) {
+    return false;
+  }
+  return std::all_of(features.begin(), features.end(), [&](const std::string& name) {
+    return old_features.count(name) > 0 ||
+           std::find(std::begin(kHarmlessFeatures), std::end(kHarmlessFeatures), name) !=
+               std::end(kHarmlessFeatures);
+  });
+}
+
+using Properties = std::map<std::string, std::string>;
+
+std::string value_of(const Properties& properties, const char* key) {
+  const auto found = properties.find(key);
+  return found == properties.end() ? "" : found->second;
+}
+
+// A property that may be switched on while others write, and what is set along with it.
+struct Switch {
+  const char* key;
+  const char* value;
+  std::initializer_list<const char*> along;
+};
+
+const Switch kSwitches[] = {
+    {"delta.enableDeletionVectors", "true", {}},
+    {"delta.checkpointPolicy", "v2", {}},
+    {"delta.enableRowTracking",
+     "true",
+     {"delta.rowTracking.materializedRowIdColumnName",
+      "delta.rowTracking.materializedRowCommitVersionColumnName"}},
+    {"delta.enableInCommitTimestamps",
+     "true",
+     {"delta.inCommitTimestampEnablementVersion", "delta.inCommitTimestampEnablementTimestamp"}},
+    {kMappingModeProperty, "name", {kMaxColumnIdProperty}},
+};
+
+// Takes what the switches set out of both; what is left must be equal.
+bool only_switches_on(Properties before, Properties after) {
+  for (const Switch& one : kSwitches) {
+    const bool switched =
+        value_of(before, one.key) != one.value && value_of(after, one.key) == one.value;
+    if (!switched) continue;
+    before.erase(one.key);
+    after.erase(one.key);
+    for (const char* key : one.along) {
+      before.erase(key);
+      after.erase(key);
+    }
+  }
+  return before == after;
+}
+
+// The schema without what may change: high water marks, and ids and names that say what was so.
+std::string essence(const std::string& schema_string, bool without_mapping) {
+  auto schema = parse_schema(schema_string);
+  if (!schema.ok()) return schema_string;
+  if (without_mapping) strip_mapping(&*schema);
+  for (Field& field : schema->fields) field.metadata.erase("delta.identity.highWaterMark");
+  return print_schema(*schema);
+}
+
 }  // namespace
+
+bool is_harmless_change(const Metadata& before, const Metadata& after) {
+  if (before.id != after.id || before.partition_columns != after.partition_columns) return false;
+  if (!only_switches_on(before.configuration, after.configuration)) return false;
+  if (before.schema_string == after.schema_string) return true;
+  const bool maps = mapping_mode(before) == "none" && mapping_mode(after) == "name";
+  if (maps) {
+    const auto schema = parse_schema(after.schema_string);
+    if (!schema.ok() || !physical_names_are_current(*schema)) return false;
+  }
+  return essence(before.schema_string, maps) == essence(after.schema_string, maps);
+}
 
 std::optional<Conflict> find_conflict(const Footprint& ours, const std::vector<Action>& actions,
                                       const std::string& table_path, Version version) {
@@ -61,10 +151,16 @@ std::optional<Conflict> find_conflict(const Footprint& ours, const std::vector<A
         code};
   };
 
-  // 2.1 and 2.2. Which protocol and metadata changes are harmless is not worked out: none is.
-  if (winner.protocol) return conflict("DELTA_PROTOCOL_CHANGED", "changed the protocol");
-  if (winner.metadata)
-    return conflict("DELTA_METADATA_CHANGED", "changed the schema or the properties");
+  if (winner.protocol != nullptr) {  // 2.1
+    if (ours.changes_protocol || !is_harmless_upgrade(ours.table->protocol, *winner.protocol)) {
+      return conflict("DELTA_PROTOCOL_CHANGED", "changed the protocol");
+    }
+  }
+  if (winner.metadata != nullptr) {  // 2.2
+    if (ours.changes_metadata || !is_harmless_change(ours.table->metadata, *winner.metadata)) {
+      return conflict("DELTA_METADATA_CHANGED", "changed the schema or the properties");
+    }
+  }
 
   for (const Action& action : actions) {
     if (const auto* const domain = std::get_if<DomainMetadata>(&action)) {  // 2.3

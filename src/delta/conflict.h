@@ -10,6 +10,7 @@
 
 #include "delta/actions.h"
 #include "delta/file_filter.h"
+#include "delta/snapshot.h"
 
 namespace strandline::delta {
 
@@ -31,6 +32,9 @@ struct Footprint {
   std::set<std::string> app_ids;
   std::set<std::string> domains;
   bool changes_metadata = false;
+  bool changes_protocol = false;
+  // The table as ours knows it, with what earlier winners changed. Not null.
+  const Snapshot* table = nullptr;
 };
 
 struct Conflict {
@@ -39,7 +43,13 @@ struct Conflict {
 };
 
 // The first rule that the winning commit breaks, if any. Rules 2.8 and 2.9 rebase and are not here.
+// Changes of metadata and protocol that pass (2.1, 2.2) are for ours to take over.
 std::optional<Conflict> find_conflict(const Footprint& ours, const std::vector<Action>& winner,
                                       const std::string& table_path, Version version);
+
+// Writers that began before may go on after this change of metadata: only row tracking, deletion
+// vectors, in-commit timestamps, V2 checkpoints or column mapping by the present names were
+// switched on, or identity columns moved on.
+bool is_harmless_change(const Metadata& before, const Metadata& after);
 
 }  // namespace strandline::delta

@@ -168,6 +168,7 @@ struct Transaction::Impl {
   Isolation isolation() const;
   Footprint footprint() const;
   std::string text_of(Version version, const Rebase& rebase, Isolation level) const;
+  std::optional<Conflict> take_over(const std::vector<Action>& winner, Version version);
   Result<CommitOutcome> write();
   void write_due_checkpoint(Committed* committed) const;
 };
@@ -364,6 +365,7 @@ Footprint Transaction::Impl::footprint() const {
   for (const auto& [app_id, txn] : txns) ours.app_ids.insert(app_id);
   for (const auto& [name, domain] : domains) ours.domains.insert(name);
   ours.changes_metadata = metadata.has_value();
+  ours.changes_protocol = protocol.has_value();
   return ours;
 }
 
@@ -424,6 +426,40 @@ std::string Transaction::Impl::text_of(Version version, const Rebase& rebase,
   return text;
 }
 
+// Goes on with the metadata and protocol of a winner that changed them without harm.
+std::optional<Conflict> Transaction::Impl::take_over(const std::vector<Action>& winner,
+                                                     Version version) {
+  const bool tracked_rows = view->row_tracking_enabled();
+  bool changed = false;
+  for (const Action& action : winner) {
+    if (const auto* const new_protocol = std::get_if<Protocol>(&action)) {
+      change_view([&](Snapshot* snapshot) { snapshot->protocol = *new_protocol; });
+      changed = true;
+    } else if (const auto* const new_metadata = std::get_if<Metadata>(&action)) {
+      auto schema = parse_schema(new_metadata->schema_string);
+      if (!schema.ok()) return Conflict{schema.error().message, "DELTA_METADATA_CHANGED"};
+      change_view([&](Snapshot* snapshot) {
+        snapshot->metadata = *new_metadata;
+        snapshot->schema = std::move(schema).value();
+      });
+      changed = true;
+    }
+  }
+  if (!changed) return std::nullopt;
+  Status allowed =
+      check_writable(view->protocol, view->metadata, view->schema, table.path(), rules);
+  if (allowed.ok()) allowed = check_rules();
+  if (allowed.ok()) allowed = check_actions();
+  if (!allowed.ok()) {
+    return Conflict{
+        fmt::format("version {}, committed meanwhile: {}", version, allowed.error().message),
+        "DELTA_METADATA_CHANGED"};
+  }
+  // Rows that ours moved were not tracked when it began.
+  if (!tracked_rows && view->row_tracking_enabled() && !removes.empty()) row_ids_preserved = false;
+  return std::nullopt;
+}
+
 Result<CommitOutcome> Transaction::Impl::write() {
   storage::Store& store = *table.store();
   if (creates) {
@@ -435,7 +471,7 @@ Result<CommitOutcome> Transaction::Impl::write() {
     SL_TRY(store.make_directories(log_directory(table.path())));
   }
 
-  const Footprint ours = footprint();
+  Footprint ours = footprint();
   Rebase rebase{read->timestamp_ms, read->row_id_high_water_mark()};
   Version version = read->version + 1;
   for (;;) {
@@ -467,7 +503,10 @@ Result<CommitOutcome> Transaction::Impl::write() {
     }
     // All winners, oldest first, before the next try.
     while (winner.ok()) {
-      if (std::optional<Conflict> conflict = find_conflict(ours, *winner, table.path(), version)) {
+      ours.table = view.get();
+      std::optional<Conflict> conflict = find_conflict(ours, *winner, table.path(), version);
+      if (!conflict) conflict = take_over(*winner, version);
+      if (conflict) {
         return CommitOutcome(Conflicted{std::move(conflict->what), std::move(conflict->code)});
       }
       rebase_on(*winner, &rebase);

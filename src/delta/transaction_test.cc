@@ -11,7 +11,10 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "base/json.h"
+#include "delta/alter.h"
 #include "delta/checkpoint.h"
+#include "delta/column_mapping.h"
+#include "delta/conflict.h"
 #include "delta/test_support.h"
 
 namespace strandline::delta {
@@ -486,6 +489,131 @@ TEST_F(Conflicts, BlindAppendsNever) {
   EXPECT_EQ(snapshot()->row_id_high_water_mark(), 36);
   EXPECT_EQ(info(6).read_version, 2);
   EXPECT_GT(snapshot(6)->timestamp_ms, snapshot(5)->timestamp_ms);
+}
+
+// Tables of plain old Delta, whose features others switch on.
+class ChangedMeanwhile : public TransactionTest {
+ protected:
+  void SetUp() override {
+    create({{"delta.enableDeletionVectors", "false"},
+            {"delta.enableRowTracking", "false"},
+            {"delta.enableInCommitTimestamps", "false"}});
+    append("a");
+  }
+  void alter(const std::map<std::string, std::string>& properties) {
+    const auto version = commit_alteration(table_, {"SET TBLPROPERTIES", {}},
+                                           [&](const Snapshot&, Alteration* alteration) {
+                                             return alteration->set_properties(properties);
+                                           });
+    ASSERT_TRUE(version.ok()) << version.error().message;
+  }
+  Transaction appending() {
+    Transaction ours = begin();
+    ours.add_file(data_file("mine", 7));
+    ours.set_blind_append();
+    return ours;
+  }
+};
+
+TEST_F(ChangedMeanwhile, SwitchesAreTakenOver) {
+  Transaction ours = appending();
+  alter({{"delta.enableDeletionVectors", "true"}, {"delta.checkpointPolicy", "v2"}});
+  alter({{"delta.enableInCommitTimestamps", "true"}});
+  alter({{"delta.columnMapping.mode", "name"}});
+  alter({{"delta.enableRowTracking", "true"}});
+  ASSERT_EQ(outcome(ours), "ok");
+  const auto now = snapshot();
+  const CommitInfo commit = info(now->version);
+  EXPECT_TRUE(commit.in_commit_timestamp_ms);
+  EXPECT_EQ(live("mine").base_row_id, 10);
+  EXPECT_EQ(live("mine").default_row_commit_version, now->version);
+  EXPECT_EQ(now->row_id_high_water_mark(), 16);
+  EXPECT_EQ(now->column_mapping_mode(), "name");
+  EXPECT_EQ(commit.read_version, 1);
+}
+
+TEST_F(ChangedMeanwhile, RowsThatWereMovedBeforeTrackingLoseTheirIds) {
+  Transaction ours = begin();
+  ours.remove_file(live("a"));
+  ours.add_file(data_file("mine", 7));
+  ours.set_read_files({0});
+  Transaction theirs = begin();
+  Metadata metadata = theirs.snapshot().metadata;
+  metadata.configuration["delta.enableDeletionVectors"] = "true";
+  theirs.set_metadata(metadata);
+  ASSERT_EQ(outcome(theirs), "ok");
+  ASSERT_EQ(outcome(ours), "ok");
+  EXPECT_EQ(info(snapshot()->version).tags.count("delta.rowTracking.preserved"), 0u);
+}
+
+TEST_F(ChangedMeanwhile, OtherChangesConflict) {
+  const auto race = [&](const std::map<std::string, std::string>& properties) {
+    Transaction ours = appending();
+    alter(properties);
+    return outcome(ours);
+  };
+  EXPECT_EQ(race({{"delta.appendOnly", "true"}}), "DELTA_METADATA_CHANGED");
+  EXPECT_EQ(race({{"mine", "1"}}), "DELTA_METADATA_CHANGED");
+  EXPECT_EQ(race({{"delta.enableDeletionVectors", "true"}, {"mine", "2"}}),
+            "DELTA_METADATA_CHANGED");
+  EXPECT_EQ(race({{"delta.feature.timestampNtz", "supported"}}), "DELTA_PROTOCOL_CHANGED");
+  EXPECT_EQ(race({{"delta.enableDeletionVectors", "false"}}), "DELTA_METADATA_CHANGED");
+
+  Transaction ours = appending();
+  Schema schema = two_columns();
+  schema.fields.push_back(Field{"new", DataType::primitive(TypeId::kLong), true, {}});
+  Transaction theirs = begin();
+  theirs.set_schema(schema);
+  ASSERT_EQ(outcome(theirs), "ok");
+  EXPECT_EQ(outcome(ours), "DELTA_METADATA_CHANGED");
+
+  // Two changes of metadata are never one after the other by themselves.
+  Transaction changing = begin();
+  Metadata metadata = changing.snapshot().metadata;
+  metadata.configuration["ours"] = "1";
+  changing.set_metadata(metadata);
+  alter({{"delta.checkpointPolicy", "v2"}});
+  EXPECT_EQ(outcome(changing), "DELTA_METADATA_CHANGED");
+}
+
+TEST_F(ChangedMeanwhile, AFileWithoutARowCountCannotBeTracked) {
+  Transaction ours = begin();
+  AddFile file = data_file("mine");
+  file.stats = std::nullopt;
+  ours.add_file(file);
+  ours.set_blind_append();
+  alter({{"delta.enableRowTracking", "true"}});
+  EXPECT_EQ(outcome(ours), "DELTA_METADATA_CHANGED");
+}
+
+TEST(HarmlessChanges, IdentityColumnsMoveOn) {
+  Metadata before;
+  Schema schema = two_columns();
+  schema.fields[0].metadata = {{"delta.identity.start", "1"},
+                               {"delta.identity.highWaterMark", "5"}};
+  before.schema_string = print_schema(schema);
+  Metadata after = before;
+  schema.fields[0].metadata["delta.identity.highWaterMark"] = "9";
+  after.schema_string = print_schema(schema);
+  EXPECT_TRUE(is_harmless_change(before, after));
+  schema.fields[0].metadata["delta.identity.start"] = "2";
+  after.schema_string = print_schema(schema);
+  EXPECT_FALSE(is_harmless_change(before, after));
+}
+
+TEST(HarmlessChanges, MappingWithOtherNamesIsNone) {
+  Metadata before;
+  before.schema_string = print_schema(two_columns());
+  Metadata after = before;
+  after.configuration = {{"delta.columnMapping.mode", "name"}};
+  Schema schema = two_columns();
+  assign_mapping(&schema, &after, PhysicalNames::kCurrent);
+  after.schema_string = print_schema(schema);
+  EXPECT_TRUE(is_harmless_change(before, after));
+  schema = two_columns();
+  assign_mapping(&schema, &after, PhysicalNames::kFresh);
+  after.schema_string = print_schema(schema);
+  EXPECT_FALSE(is_harmless_change(before, after));
 }
 
 TEST_F(Conflicts, AppendAgainstReader) {

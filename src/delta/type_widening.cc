@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/json.h"
+#include "base/type_widening.h"
 
 namespace strandline::delta {
 

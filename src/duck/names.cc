@@ -48,6 +48,7 @@ std::string rebuild(const std::string& expression, const DataType& type, ColumnM
     default: {
       std::string members;
       for (const Field& field : *type.fields) {
+        if (!to_table && field.type.id == TypeId::kVoid) continue;  // in no file
         if (!members.empty()) members += ", ";
         const std::string& in_file = file_name(field, mode);
         const std::string member = fmt::format("struct_extract({}, {})", expression,

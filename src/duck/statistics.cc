@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
+#include "delta/alter.h"
 #include "duck/connection.h"
 
 namespace strandline::duck {
@@ -27,58 +28,40 @@ int64_t int_property(const delta::Snapshot& definition, const std::string& key, 
   return failure == std::errc() && end == text->data() + text->size() ? value : otherwise;
 }
 
-// "a, `b.c`, d.e" as paths in lower-cased logical names.
-std::vector<std::vector<std::string>> parse_column_list(const std::string& text) {
-  std::vector<std::vector<std::string>> paths(1, std::vector<std::string>(1));
-  bool quoted = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    std::string& name = paths.back().back();
-    if (c == '`') {
-      if (quoted && i + 1 < text.size() && text[i + 1] == '`') {
-        name += text[++i];
-      } else {
-        quoted = !quoted;
-      }
-    } else if (!quoted && c == '.') {
-      paths.back().emplace_back();
-    } else if (!quoted && c == ',') {
-      paths.push_back(std::vector<std::string>(1));
-    } else if (quoted || c != ' ') {
-      name += c;
-    }
-  }
-  for (auto& path : paths) {
-    for (std::string& name : path) name = fold_name(name);
-  }
-  return paths;
+bool starts_with(const delta::FieldPath& path, const delta::FieldPath& start) {
+  return start.size() <= path.size() && std::equal(start.begin(), start.end(), path.begin());
 }
 
-// Which leaf columns get statistics: the first n, or those a property names.
+// Which leaf columns get statistics: the first n, or those a property names; always those that the
+// table is clustered by.
 class IndexedColumns {
  public:
   explicit IndexedColumns(const delta::Snapshot& definition)
-      : left_(
-            int_property(definition, "delta.dataSkippingNumIndexedCols", kDefaultIndexedColumns)) {
+      : left_(int_property(definition, "delta.dataSkippingNumIndexedCols", kDefaultIndexedColumns)),
+        clustering_(delta::clustering_columns(definition.domains)) {
     if (left_ < 0) left_ = INT64_MAX;
-    const auto named = definition.property("delta.dataSkippingStatsColumns");
-    if (named) named_ = parse_column_list(*named);
+    if (const auto named = definition.property("delta.dataSkippingStatsColumns")) {
+      named_ = delta::parse_column_list(*named);
+      for (delta::FieldPath& path : *named_) {
+        for (std::string& name : path) name = fold_name(name);
+      }
+    }
   }
 
-  // To be asked once for each leaf, in schema order.
-  bool take(const std::vector<std::string>& folded_path) {
-    if (named_) {
-      return std::any_of(named_->begin(), named_->end(), [&](const auto& wanted) {
-        return wanted.size() <= folded_path.size() &&
-               std::equal(wanted.begin(), wanted.end(), folded_path.begin());
-      });
-    }
-    return left_ > 0 && left_-- > 0;
+  // To be asked once for each leaf, in schema order. Paths in folded logical and in file names.
+  bool take(const delta::FieldPath& folded, const delta::FieldPath& in_file) {
+    const bool chosen =
+        named_ ? std::any_of(named_->begin(), named_->end(),
+                             [&](const auto& wanted) { return starts_with(folded, wanted); })
+               : left_ > 0 && left_-- > 0;
+    return chosen ||
+           std::find(clustering_.begin(), clustering_.end(), in_file) != clustering_.end();
   }
 
  private:
   int64_t left_;
-  std::optional<std::vector<std::vector<std::string>>> named_;
+  std::optional<std::vector<delta::FieldPath>> named_;
+  std::vector<delta::FieldPath> clustering_;
 };
 
 bool is_digits(std::string_view text) {
@@ -143,23 +126,27 @@ class StatisticsPrinter {
                       [&](const std::string& name) { return same_name(name, field.name); });
       if (!is_partition) stored.push_back(field);
     }
-    return print_fields(stored, part, "", {}, indexed);
+    return print_fields(stored, part, "", {}, {}, indexed);
   }
 
  private:
   std::string print_fields(const std::vector<Field>& fields, Part part, const std::string& path,
-                           const std::vector<std::string>& folded, IndexedColumns& indexed) {
+                           const delta::FieldPath& folded, const delta::FieldPath& in_file,
+                           IndexedColumns& indexed) {
     std::string members;
     for (const Field& field : fields) {
+      if (field.type.id == TypeId::kVoid) continue;
       const std::string name = file_name(field, mode_);
       const std::string own_path = path + (path.empty() ? "" : ".") + quote_name(name);
-      std::vector<std::string> own_folded = folded;
+      delta::FieldPath own_folded = folded;
       own_folded.push_back(fold_name(field.name));
+      delta::FieldPath own_in_file = in_file;
+      own_in_file.push_back(name);
       std::string value;
       if (field.type.id == TypeId::kStruct) {
-        value = print_fields(*field.type.fields, part, own_path, own_folded, indexed);
+        value = print_fields(*field.type.fields, part, own_path, own_folded, own_in_file, indexed);
         if (value == "{}") value.clear();
-      } else if (indexed.take(own_folded)) {
+      } else if (indexed.take(own_folded, own_in_file)) {
         value = leaf(field.type, own_path, part).value_or("");
       }
       if (value.empty()) continue;

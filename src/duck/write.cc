@@ -96,15 +96,14 @@ Error null_violation(const std::string& column, const std::string& table_path) {
                       column, table_path);
 }
 
-// Void has no form in a Parquet file.
+// Void inside a list or map has no form in a Parquet file; a column or member is left out of it.
 bool holds_void(const DataType& type) {
   switch (type.id) {
-    case TypeId::kVoid:
-      return true;
     case TypeId::kArray:
-      return holds_void(*type.element);
+      return type.element->id == TypeId::kVoid || holds_void(*type.element);
     case TypeId::kMap:
-      return holds_void(*type.key) || holds_void(*type.element);
+      return type.element->id == TypeId::kVoid || holds_void(*type.key) ||
+             holds_void(*type.element);
     case TypeId::kStruct:
       return std::any_of(type.fields->begin(), type.fields->end(),
                          [](const Field& field) { return holds_void(field.type); });
@@ -275,6 +274,7 @@ Result<std::string> FileWriter::inner_field_ids(const DataType& type) const {
 Result<std::string> FileWriter::field_ids(const std::vector<Field>& fields) const {
   std::string entries;
   for (const Field& field : fields) {
+    if (field.type.id == TypeId::kVoid) continue;
     SL_ASSIGN(const int64_t id, field_id(field));
     SL_ASSIGN(const std::string inner, inner_field_ids(field.type));
     if (!entries.empty()) entries += ", ";
@@ -308,8 +308,9 @@ Status FileWriter::plan(const std::string& query) {
                          "column {} of {} is {}: rows can be written once VOID has become a type",
                          field.name, table_.path(), to_sql(field.type));
     }
-    SL_TRY(file_type(field.name, field.type, mode_));
     SL_ASSIGN(std::string value, input(field, given));
+    if (field.type.id == TypeId::kVoid) continue;
+    SL_TRY(file_type(field.name, field.type, mode_));
     if (is_partition_column(field.name)) {
       partition_columns_.push_back(&field);
       add(logical_select_, value, field.name);
