@@ -30,21 +30,21 @@ bool differs(const DataType& type, ColumnMode mode) {
 
 // Rebuilds a nested value member by member; to_table tells the direction.
 std::string rebuild(const std::string& expression, const DataType& type, ColumnMode mode,
-                    bool to_table, int depth) {
+                    bool to_table, bool always, int depth) {
   if (type.id == TypeId::kVoid) return "NULL";
-  if (!differs(type, mode)) return expression;
+  if (!type.is_nested() || (!always && !differs(type, mode))) return expression;
   const std::string variable = fmt::format("x{}", depth);
   switch (type.id) {
     case TypeId::kArray:
       return fmt::format("list_transform({}, lambda {}: {})", expression, variable,
-                         rebuild(variable, *type.element, mode, to_table, depth + 1));
+                         rebuild(variable, *type.element, mode, to_table, always, depth + 1));
     case TypeId::kMap:
       return fmt::format(
           "CASE WHEN {0} IS NOT NULL THEN map_from_entries(list_transform(map_entries({0}), "
           "lambda {1}: struct_pack(\"key\" := {2}, \"value\" := {3}))) END",
           expression, variable,
-          rebuild(variable + ".\"key\"", *type.key, mode, to_table, depth + 1),
-          rebuild(variable + ".\"value\"", *type.element, mode, to_table, depth + 1));
+          rebuild(variable + ".\"key\"", *type.key, mode, to_table, always, depth + 1),
+          rebuild(variable + ".\"value\"", *type.element, mode, to_table, always, depth + 1));
     default: {
       std::string members;
       for (const Field& field : *type.fields) {
@@ -54,7 +54,7 @@ std::string rebuild(const std::string& expression, const DataType& type, ColumnM
         const std::string member = fmt::format("struct_extract({}, {})", expression,
                                                quote_literal(to_table ? in_file : field.name));
         members += fmt::format("{} := {}", quote_name(to_table ? field.name : in_file),
-                               rebuild(member, field.type, mode, to_table, depth + 1));
+                               rebuild(member, field.type, mode, to_table, always, depth + 1));
       }
       return fmt::format("CASE WHEN {} IS NOT NULL THEN struct_pack({}) END", expression, members);
     }
@@ -119,12 +119,13 @@ Result<DataType> file_type(const std::string& column, const DataType& type, Colu
   }
 }
 
-std::string to_logical(const std::string& expression, const DataType& type, ColumnMode mode) {
-  return rebuild(expression, type, mode, true, 0);
+std::string to_logical(const std::string& expression, const DataType& type, ColumnMode mode,
+                       bool rebuild_all) {
+  return rebuild(expression, type, mode, true, rebuild_all, 0);
 }
 
 std::string to_file(const std::string& expression, const DataType& type, ColumnMode mode) {
-  return rebuild(expression, type, mode, false, 0);
+  return rebuild(expression, type, mode, false, false, 0);
 }
 
 std::string path_literal(const std::string& path) {

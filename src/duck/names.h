@@ -20,8 +20,10 @@ Result<int64_t> field_id(const Field& field);
 // The type as the files hold it: members under their file names, void members left out. Errors:
 // kUnsupported naming the column for types that are not read or written.
 Result<DataType> file_type(const std::string& column, const DataType& type, ColumnMode mode);
-// A value of file_type as a value of the logical type, and the way back.
-std::string to_logical(const std::string& expression, const DataType& type, ColumnMode mode);
+// A value of file_type as a value of the logical type, and the way back. Names that are the same
+// are left alone unless `rebuild`.
+std::string to_logical(const std::string& expression, const DataType& type, ColumnMode mode,
+                       bool rebuild = false);
 std::string to_file(const std::string& expression, const DataType& type, ColumnMode mode);
 
 // A path as read_parquet takes it: glob characters escaped, quoted as a literal.

@@ -1,10 +1,12 @@
 // scan_table: the files of a snapshot as one relation.
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 
 #include "base/error.h"
 #include "duck/delta_io.h"
 #include "duck/engine.h"
+#include "duck/file_layout.h"
 #include "duck/file_sets.h"
 #include "duck/names.h"
 
@@ -39,9 +41,10 @@ class FileScan final : public Scan {
 
 using PartitionValues = std::vector<std::optional<std::string>>;  // one for each partition column
 
-// Files with the same values of the selected partition columns.
+// Files with the same values of the selected partition columns and the same layout.
 struct Group {
   PartitionValues values;
+  size_t layout = 0;
   std::vector<size_t> files;  // positions in SelectedFile's vector
 };
 
@@ -58,12 +61,34 @@ std::string partition_literal(const std::optional<std::string>& value, const Dat
   return fmt::format("CAST({} AS {})", quote_literal(*value), target);
 }
 
+// What is read of files of one layout.
+struct ReadPlan {
+  std::string parquet_schema;            // the map's entries
+  std::vector<std::string> expressions;  // of the columns; empty for partition columns
+  std::string row_id;                    // internal names of the materialised columns
+  std::string row_version;
+  size_t count = 0;
+
+  // The internal name of a new stored column.
+  std::string add(const std::string& key, const std::string& type) {
+    std::string name = fmt::format("c{}", count++);
+    if (!parquet_schema.empty()) parquet_schema += ", ";
+    parquet_schema += fmt::format("{}: {{'name': {}, 'type': {}, 'default_value': NULL}}", key,
+                                  quote_literal(name), quote_literal(type));
+    return name;
+  }
+};
+
 // Builds the SELECT of a scan. Holds the plan's parts that all branches share.
 class ScanBuilder {
  public:
-  ScanBuilder(const delta::Table& table, const delta::Snapshot& snapshot,
+  ScanBuilder(Connection& connection, const delta::Table& table, const delta::Snapshot& snapshot,
               const ScanOptions& options)
-      : table_(table), snapshot_(snapshot), options_(options), mode_(column_mode(snapshot)) {}
+      : connection_(connection),
+        table_(table),
+        snapshot_(snapshot),
+        options_(options),
+        mode_(column_mode(snapshot)) {}
 
   Status build(FileScan& scan);
 
@@ -71,13 +96,13 @@ class ScanBuilder {
   Status select_columns();
   Status select_files();
   Status load_deletions();
-  Status plan_columns();
-  Status add_stored_column(const std::string& key_text, const std::string& name,
-                           const std::string& type);
+  Status plan_layouts();
+  Result<ReadPlan> plan_columns(const FileLayout& layout) const;
   Result<std::vector<Group>> make_groups() const;
-  Result<std::string> branch(FileScan& scan, const std::vector<size_t>& files,
+  Result<std::string> branch(FileScan& scan, const ReadPlan& plan, const std::vector<size_t>& files,
                              const std::vector<std::string>& partition_values);
-  Result<std::string> branch_by_lookup(FileScan& scan, const std::vector<Group>& groups);
+  Result<std::string> branch_by_lookup(FileScan& scan, const ReadPlan& plan,
+                                       const std::vector<Group>& groups);
   std::string empty_relation() const;
   bool is_partition_column(const std::string& name) const;
   Result<FileSet> file_set(const std::vector<size_t>& files) const;
@@ -85,6 +110,7 @@ class ScanBuilder {
     return expression + " AS " + quote_name(name);
   }
 
+  Connection& connection_;
   const delta::Table& table_;
   const delta::Snapshot& snapshot_;
   const ScanOptions& options_;
@@ -94,12 +120,9 @@ class ScanBuilder {
   std::vector<const Field*> partition_columns_;  // selected ones among them
   std::vector<SelectedFile> files_;
   std::map<size_t, std::shared_ptr<const DeletedRows>> deletions_;  // by position in files_
-  std::vector<int64_t> groups_;           // by position in files_, for lookups
-  std::string parquet_schema_;            // the map's entries
-  std::vector<std::string> expressions_;  // of columns_; empty for partition columns
-  std::string stored_row_id_;             // internal names of the materialised columns
-  std::string stored_row_version_;
-  size_t stored_columns_ = 0;
+  std::vector<int64_t> groups_;  // by position in files_, for lookups
+  std::vector<ReadPlan> plans_;  // by layout
+  std::vector<size_t> layouts_;  // by position in files_; empty when there is one
 };
 
 bool ScanBuilder::is_partition_column(const std::string& name) const {
@@ -176,59 +199,76 @@ Status ScanBuilder::load_deletions() {
   return {};
 }
 
-Status ScanBuilder::add_stored_column(const std::string& key_text, const std::string& name,
-                                      const std::string& type) {
-  if (!parquet_schema_.empty()) parquet_schema_ += ", ";
-  parquet_schema_ += fmt::format("{}: {{'name': {}, 'type': {}, 'default_value': NULL}}", key_text,
-                                 quote_literal(name), quote_literal(type));
-  ++stored_columns_;
+Status ScanBuilder::plan_layouts() {
+  std::vector<const Field*> stored;
+  for (const Field* field : columns_) {
+    if (!is_partition_column(field->name) && field->type.id != TypeId::kVoid) {
+      stored.push_back(field);
+    }
+  }
+  if (files_.empty() || !may_differ(snapshot_, stored)) {
+    SL_ASSIGN(const FileLayout layout, usual_layout(stored, mode_));
+    SL_ASSIGN(ReadPlan plan, plan_columns(layout));
+    plans_.push_back(std::move(plan));
+    return {};
+  }
+  std::vector<std::string> paths;
+  for (const SelectedFile& file : files_) {
+    SL_ASSIGN(std::string path,
+              delta::resolve_data_path(snapshot_.table_path, std::string(file.add->path)));
+    paths.push_back(std::move(path));
+  }
+  SL_ASSIGN(FileLayouts found, inspect_files(connection_, stored, mode_, paths));
+  for (const FileLayout& layout : found.layouts) {
+    SL_ASSIGN(ReadPlan plan, plan_columns(layout));
+    plans_.push_back(std::move(plan));
+  }
+  if (plans_.size() > 1) layouts_ = std::move(found.by_path);
   return {};
 }
 
-Status ScanBuilder::plan_columns() {
+Result<ReadPlan> ScanBuilder::plan_columns(const FileLayout& layout) const {
+  ReadPlan plan;
   // The materialised row id columns have no field id; with them, names must do.
   const bool by_id = mode_ == ColumnMode::kById && !options_.with_row_ids;
+  size_t next_stored = 0;
   for (const Field* field : columns_) {
     if (is_partition_column(field->name)) {
-      expressions_.emplace_back();
+      plan.expressions.emplace_back();
       continue;
     }
     if (field->type.id == TypeId::kVoid) {
-      expressions_.emplace_back("NULL");
+      plan.expressions.emplace_back("NULL");
       continue;
     }
-    SL_ASSIGN(const DataType type, file_type(field->name, field->type, mode_));
-    const std::string name = fmt::format("c{}", stored_columns_);
-    std::string key = quote_literal(file_name(*field, mode_));
+    const FileColumn& column = layout[next_stored++];
+    std::string key = quote_literal(file_name(column.field, mode_));
     if (by_id) {
       SL_ASSIGN(const int64_t id, field_id(*field));
       key = fmt::format("{}", id);
     }
-    SL_TRY(add_stored_column(key, name, engine_type(type)));
-    expressions_.push_back(to_logical(name, field->type, mode_));
+    const std::string name = plan.add(key, engine_type(column.in_file));
+    plan.expressions.push_back(to_logical(name, column.field.type, mode_, column.rebuild));
   }
   if (options_.with_row_ids) {
     const auto id_column = snapshot_.row_id_column();
     const auto version_column = snapshot_.row_commit_version_column();
     if (!snapshot_.row_tracking_enabled() || !id_column || !version_column) {
       return unsupported("DELTA_ROW_TRACKING_NOT_ENABLED",
-                         "table {} does not track rows: set 'delta.enableRowTracking' to 'true' "
-                         "when it is created",
+                         "table {} does not track rows: set 'delta.enableRowTracking' to 'true'",
                          snapshot_.table_path);
     }
-    stored_row_id_ = fmt::format("c{}", stored_columns_);
-    SL_TRY(add_stored_column(quote_literal(*id_column), stored_row_id_, "BIGINT"));
-    stored_row_version_ = fmt::format("c{}", stored_columns_);
-    SL_TRY(add_stored_column(quote_literal(*version_column), stored_row_version_, "BIGINT"));
+    plan.row_id = plan.add(quote_literal(*id_column), "BIGINT");
+    plan.row_version = plan.add(quote_literal(*version_column), "BIGINT");
   }
   // The reader wants at least one column; a name that no file has costs nothing.
-  if (stored_columns_ == 0) SL_TRY(add_stored_column(by_id ? "-1" : "''", "c0", "BOOLEAN"));
-  return {};
+  if (plan.count == 0) plan.add(by_id ? "-1" : "''", "BOOLEAN");
+  return plan;
 }
 
 Result<std::vector<Group>> ScanBuilder::make_groups() const {
   std::vector<Group> groups;
-  std::map<PartitionValues, size_t> known;
+  std::map<std::pair<PartitionValues, size_t>, size_t> known;
   for (size_t i = 0; i < files_.size(); ++i) {
     PartitionValues values;
     for (const Field* field : partition_columns_) {
@@ -242,8 +282,9 @@ Result<std::vector<Group>> ScanBuilder::make_groups() const {
       }
       values.push_back(found->second);
     }
-    const auto [at, is_new] = known.emplace(values, groups.size());
-    if (is_new) groups.push_back({std::move(values), {}});
+    const size_t layout = layouts_.empty() ? 0 : layouts_[i];
+    const auto [at, is_new] = known.emplace(std::pair(values, layout), groups.size());
+    if (is_new) groups.push_back({std::move(values), layout, {}});
     groups[at->second].files.push_back(i);
   }
   return groups;
@@ -268,7 +309,8 @@ Result<FileSet> ScanBuilder::file_set(const std::vector<size_t>& files) const {
 }
 
 // SELECT over some files; partition_values are expressions for partition_columns_.
-Result<std::string> ScanBuilder::branch(FileScan& scan, const std::vector<size_t>& files,
+Result<std::string> ScanBuilder::branch(FileScan& scan, const ReadPlan& plan,
+                                        const std::vector<size_t>& files,
                                         const std::vector<std::string>& partition_values) {
   std::string paths;
   int64_t row_count = 0;
@@ -292,36 +334,39 @@ Result<std::string> ScanBuilder::branch(FileScan& scan, const std::vector<size_t
   };
   size_t next_partition = 0;
   for (size_t c = 0; c < columns_.size(); ++c) {
-    const bool stored = !expressions_[c].empty();
-    put(stored ? expressions_[c] : partition_values[next_partition++], columns_[c]->name);
+    const bool stored = !plan.expressions[c].empty();
+    put(stored ? plan.expressions[c] : partition_values[next_partition++], columns_[c]->name);
   }
   if (options_.with_positions) {
     put(fmt::format("sl_file({}, file_index)", set), kFileColumn);
     put("file_row_number", kRowColumn);
   }
   if (options_.with_row_ids) {
-    put(fmt::format("coalesce({}, sl_row_id({}, file_index, file_row_number))", stored_row_id_,
-                    set),
+    put(fmt::format("coalesce({}, sl_row_id({}, file_index, file_row_number))", plan.row_id, set),
         kRowIdColumn);
-    put(fmt::format("coalesce({}, sl_row_version({}, file_index))", stored_row_version_, set),
+    put(fmt::format("coalesce({}, sl_row_version({}, file_index))", plan.row_version, set),
         kRowVersionColumn);
   }
   return fmt::format(
       "SELECT {} FROM read_parquet([{}], schema = MAP {{{}}}, hive_partitioning = false, "
       "can_have_nan = true, explicit_cardinality = {}){}",
-      outputs, paths, parquet_schema_, std::max<int64_t>(row_count, 1),
+      outputs, paths, plan.parquet_schema, std::max<int64_t>(row_count, 1),
       has_deletions ? fmt::format(" WHERE sl_live({}, file_index, file_row_number)", set) : "");
 }
 
-// One SELECT over all files; partition values come out of constant lists by the file's group.
-Result<std::string> ScanBuilder::branch_by_lookup(FileScan& scan,
+// One SELECT over all files of a layout; partition values come out of constant lists by the file's
+// group.
+Result<std::string> ScanBuilder::branch_by_lookup(FileScan& scan, const ReadPlan& plan,
                                                   const std::vector<Group>& groups) {
-  std::vector<size_t> all(files_.size());
-  groups_.assign(files_.size(), 0);
-  for (size_t i = 0; i < all.size(); ++i) all[i] = i;
+  std::vector<size_t> all;
+  groups_.resize(files_.size());
   for (size_t g = 0; g < groups.size(); ++g) {
-    for (const size_t i : groups[g].files) groups_[i] = static_cast<int64_t>(g) + 1;
+    for (const size_t i : groups[g].files) {
+      groups_[i] = static_cast<int64_t>(g) + 1;
+      all.push_back(i);
+    }
   }
+  std::sort(all.begin(), all.end());
   SL_ASSIGN(FileSet lookup_files, file_set(all));
   const int64_t lookup = scan.add(std::move(lookup_files));
   std::vector<std::string> values;
@@ -333,7 +378,7 @@ Result<std::string> ScanBuilder::branch_by_lookup(FileScan& scan,
     }
     values.push_back(fmt::format("([{}])[sl_group({}, file_index)]", list, lookup));
   }
-  return branch(scan, all, values);
+  return branch(scan, plan, all, values);
 }
 
 std::string ScanBuilder::empty_relation() const {
@@ -357,7 +402,7 @@ std::string ScanBuilder::empty_relation() const {
 Status ScanBuilder::build(FileScan& scan) {
   SL_TRY(select_columns());
   SL_TRY(select_files());
-  SL_TRY(plan_columns());
+  SL_TRY(plan_layouts());
   if (files_.empty()) {
     scan.set_sql("(" + empty_relation() + ")");
     return {};
@@ -365,17 +410,26 @@ Status ScanBuilder::build(FileScan& scan) {
   SL_TRY(load_deletions());
   SL_ASSIGN(const std::vector<Group> groups, make_groups());
   std::string sql;
+  const auto add = [&sql](const std::string& one) {
+    if (!sql.empty()) sql += " UNION ALL ";
+    sql += one;
+  };
   if (groups.size() > kMaxPartitionBranches) {
-    SL_ASSIGN(sql, branch_by_lookup(scan, groups));
+    for (size_t layout = 0; layout < plans_.size(); ++layout) {
+      std::vector<Group> some;
+      std::copy_if(groups.begin(), groups.end(), std::back_inserter(some),
+                   [&](const Group& group) { return group.layout == layout; });
+      SL_ASSIGN(const std::string one, branch_by_lookup(scan, plans_[layout], some));
+      add(one);
+    }
   } else {
     for (const Group& group : groups) {
       std::vector<std::string> values;
       for (size_t p = 0; p < partition_columns_.size(); ++p) {
         values.push_back(partition_literal(group.values[p], partition_columns_[p]->type));
       }
-      SL_ASSIGN(const std::string one, branch(scan, group.files, values));
-      if (!sql.empty()) sql += " UNION ALL ";
-      sql += one;
+      SL_ASSIGN(const std::string one, branch(scan, plans_[group.layout], group.files, values));
+      add(one);
     }
   }
   scan.set_sql("(" + sql + ")");
@@ -388,7 +442,7 @@ Result<std::unique_ptr<Scan>> scan_table(Connection& connection, const delta::Ta
                                          std::shared_ptr<const delta::Snapshot> snapshot,
                                          const ScanOptions& options) {
   auto scan = std::make_unique<FileScan>(file_sets(connection));
-  SL_TRY(ScanBuilder(table, *snapshot, options).build(*scan));
+  SL_TRY(ScanBuilder(connection, table, *snapshot, options).build(*scan));
   return std::unique_ptr<Scan>(std::move(scan));
 }
 

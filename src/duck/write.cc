@@ -53,12 +53,17 @@ ColumnStatistics statistics_at(duckdb_vector vector, idx_t row) {
   return statistics;
 }
 
-// SQL that is true where a value breaks a NOT NULL inside it; empty when none can.
-std::string inner_violation(const std::string& value, const DataType& type, int depth) {
+// What members of a value may not be: null where they are NOT NULL, anything else where they are
+// VOID.
+enum class MemberRule { kNotNull, kVoid };
+
+// SQL that is true where a value breaks a rule inside it; empty when none can.
+std::string inner_violation(const std::string& value, const DataType& type, MemberRule rule,
+                            int depth) {
   const std::string variable = fmt::format("n{}", depth);
   const auto any_element = [&](const std::string& list, const DataType& element, bool may_be_null) {
-    std::string broken = inner_violation(variable, element, depth + 1);
-    if (!may_be_null) {
+    std::string broken = inner_violation(variable, element, rule, depth + 1);
+    if (!may_be_null && rule == MemberRule::kNotNull) {
       broken = variable + " IS NULL" + (broken.empty() ? "" : " OR " + broken);
     }
     if (broken.empty()) return broken;
@@ -75,8 +80,10 @@ std::string inner_violation(const std::string& value, const DataType& type, int 
       for (const Field& field : *type.fields) {
         const std::string member =
             fmt::format("struct_extract({}, {})", value, quote_literal(field.name));
-        std::string own = inner_violation(member, field.type, depth);
-        if (!field.nullable) {
+        std::string own = inner_violation(member, field.type, rule, depth);
+        if (rule == MemberRule::kVoid && field.type.id == TypeId::kVoid) {
+          own = member + " IS NOT NULL";
+        } else if (rule == MemberRule::kNotNull && !field.nullable) {
           own = member + " IS NULL" + (own.empty() ? "" : " OR " + own);
         }
         if (own.empty()) continue;
@@ -90,10 +97,55 @@ std::string inner_violation(const std::string& value, const DataType& type, int 
   }
 }
 
+// The type with the given one's parts where it is VOID: a bare NULL of a query has some type, and
+// must have no value.
+DataType with_void_as(DataType type, const DataType& given) {
+  if (type.id == TypeId::kVoid) return given;
+  if (type.id != given.id) return type;
+  const auto part = [](std::shared_ptr<const DataType>& inner, const DataType& other) {
+    inner = std::make_shared<const DataType>(with_void_as(*inner, other));
+  };
+  switch (type.id) {
+    case TypeId::kArray:
+      part(type.element, *given.element);
+      return type;
+    case TypeId::kMap:
+      part(type.key, *given.key);
+      part(type.element, *given.element);
+      return type;
+    case TypeId::kStruct: {
+      std::vector<Field> fields = *type.fields;
+      for (Field& field : fields) {
+        const auto other =
+            std::find_if(given.fields->begin(), given.fields->end(),
+                         [&](const Field& each) { return same_name(each.name, field.name); });
+        if (other != given.fields->end()) field.type = with_void_as(field.type, other->type);
+      }
+      return DataType::structure(std::move(fields));
+    }
+    default:
+      return type;
+  }
+}
+
 Error null_violation(const std::string& column, const std::string& table_path) {
   return invalid_data("NOT_NULL_CONSTRAINT_VIOLATION",
                       "column {} of table {} is NOT NULL, but a row to be written has no value",
                       column, table_path);
+}
+
+Error void_violation(const std::string& column, const std::string& table_path) {
+  return invalid_data("DELTA_VOID_COLUMN_HAS_VALUE",
+                      "column {} of table {} is VOID, or has a member that is, but a row to be "
+                      "written has a value there: give the column a type first",
+                      column, table_path);
+}
+
+// An expression that fails where `broken` is true.
+std::string guarded(const std::string& expression, const std::string& broken, const Error& error) {
+  if (broken.empty()) return expression;
+  return fmt::format("CASE WHEN {} THEN error({}) ELSE {} END", broken,
+                     quote_literal("[" + error.code + "] " + error.message), expression);
 }
 
 // Void inside a list or map has no form in a Parquet file; a column or member is left out of it.
@@ -231,16 +283,18 @@ Result<std::string> FileWriter::input(const Field& field,
                             field.name, table_.path());
   }
   const std::string value = "q." + quote_name(column->name);
-  const std::string wanted = engine_type(field.type);
-  if (column->engine_type == wanted) return value;
+  if (column->engine_type == engine_type(field.type)) return value;
   if (!column->has_delta_type) {
     return unsupported("UNSUPPORTED_TYPE",
                        "column {} of the rows to be written has the type {}, which a Delta table "
                        "cannot hold: cast it, to {} for instance",
                        field.name, column->engine_type, to_sql(field.type));
   }
-  const auto common = least_common_type(column->type, field.type);
-  if (!common || !same_type(*common, field.type)) {
+  const DataType type = with_void_as(field.type, column->type);
+  const std::string wanted = engine_type(type);
+  if (column->engine_type == wanted) return value;
+  const auto common = least_common_type(column->type, type);
+  if (!common || !same_type(*common, type)) {
     return invalid_argument("INCOMPATIBLE_COLUMN_TYPE",
                             "column {} of {} is {}, the rows to be written give {}: cast them",
                             field.name, table_.path(), to_sql(field.type), to_sql(column->type));
@@ -302,6 +356,8 @@ Status FileWriter::plan(const std::string& query) {
     list += expression + " AS " + quote_name(name);
   };
   std::vector<Field> stored;
+  std::vector<std::string> stored_values;
+  std::vector<const Field*> void_columns;
   for (const Field& field : definition_.schema.fields) {
     if (holds_void(field.type)) {
       return unsupported("UNSUPPORTED_TYPE",
@@ -309,34 +365,40 @@ Status FileWriter::plan(const std::string& query) {
                          field.name, table_.path(), to_sql(field.type));
     }
     SL_ASSIGN(std::string value, input(field, given));
-    if (field.type.id == TypeId::kVoid) continue;
+    add(logical_select_, value, field.name);
+    if (field.type.id == TypeId::kVoid) {
+      void_columns.push_back(&field);
+      continue;
+    }
     SL_TRY(file_type(field.name, field.type, mode_));
     if (is_partition_column(field.name)) {
       partition_columns_.push_back(&field);
-      add(logical_select_, value, field.name);
       continue;
     }
     stored.push_back(field);
-    add(logical_select_, value, field.name);
-    std::string own = quote_name(field.name);
-    std::string broken = inner_violation(own, field.type, 0);
+    const std::string own = quote_name(field.name);
+    std::string broken = inner_violation(own, field.type, MemberRule::kNotNull, 0);
     if (!field.nullable && field.type.is_nested()) {
       broken = own + " IS NULL" + (broken.empty() ? "" : " OR " + broken);
     }
-    std::string in_file = to_file(own, field.type, mode_);
-    if (!broken.empty()) {
-      const Error violation = null_violation(field.name, table_.path());
-      in_file =
-          fmt::format("CASE WHEN {} THEN error({}) ELSE {} END", broken,
-                      quote_literal("[" + violation.code + "] " + violation.message), in_file);
-    }
-    add(file_select_, in_file, file_name(field, mode_));
+    std::string in_file =
+        guarded(to_file(own, field.type, mode_), broken, null_violation(field.name, table_.path()));
+    stored_values.push_back(guarded(in_file, inner_violation(own, field.type, MemberRule::kVoid, 0),
+                                    void_violation(field.name, table_.path())));
   }
   if (stored.empty()) {
     return unsupported(
         "NO_DATA_COLUMN",
         "table {} has no column besides its partition columns: a data file needs one",
         table_.path());
+  }
+  // What is in no file is looked at along with the first column that is.
+  for (const Field* column : void_columns) {
+    stored_values[0] = guarded(stored_values[0], quote_name(column->name) + " IS NOT NULL",
+                               void_violation(column->name, table_.path()));
+  }
+  for (size_t i = 0; i < stored.size(); ++i) {
+    add(file_select_, stored_values[i], file_name(stored[i], mode_));
   }
   if (options_.with_row_ids) {
     const auto id_column = definition_.row_id_column();
