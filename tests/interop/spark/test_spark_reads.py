@@ -2,7 +2,7 @@
 
 import delta_types
 import pytest
-from harness import quote
+from harness import quote, run_pipeline, write_json_lines
 from readers import Ours, assert_reads
 from scenarios import SCENARIOS
 
@@ -66,3 +66,35 @@ def test_row_ids_survive_our_changes(spark, tmp_path):
     for key, (id, version) in after.items():
         assert id == before[key][0], key
         assert version == (2 if key in (3, 101) else before[key][1]), key
+
+
+def test_spark_renames_and_drops_columns_of_ours(spark, tmp_path):
+    """Column mapping of ours carries Spark's changes of names, and our writes after them."""
+    path = BY_NAME["mapped_by_name"].build(tmp_path)
+    table, ours = f"delta.{quote(str(path))}", Ours(tmp_path)
+    for statement in ("ALTER TABLE {t} RENAME COLUMN `user id` TO `the user`", "ALTER TABLE {t} DROP COLUMN mm",
+                      "ALTER TABLE {t} RENAME COLUMN s.`a b` TO c", "ALTER TABLE {t} ADD COLUMNS (mm STRING, s.`new one` DATE)",
+                      "UPDATE {t} SET mm = 'again' WHERE `the user` = 1"):
+        spark.run(statement.replace("{t}", table))
+        assert_reads(ours, path, spark.read(path)[1])
+    ours.run(f"INSERT INTO {table} VALUES ('neu', 77, NULL, 'x'); DELETE FROM {table} WHERE `the user` = 3")
+    assert_reads(spark, path, ours.read(path)[1])
+
+
+def test_spark_reads_what_auto_cdc_widened(spark, tmp_path):
+    """Types that AUTO CDC widened are recorded as Spark wants them."""
+    (tmp_path / "p").mkdir()
+    (tmp_path / "in").mkdir()
+    for number, (types, row) in enumerate((
+            ("n INT, b TINYINT, m DECIMAL(5,2), d DATE, s STRUCT<a: INT, l: ARRAY<SMALLINT>>",
+             {"n": 1, "b": 2, "m": 3.25, "d": "2024-02-29", "s": {"a": 4, "l": [5]}}),
+            ("n BIGINT, b DECIMAL(4,1), m DECIMAL(9,4), d TIMESTAMP_NTZ, s STRUCT<a: BIGINT, l: ARRAY<INT>>",
+             {"n": 9000000000, "b": 2.5, "m": 3.2525, "d": "2024-02-29 12:00:00", "s": {"a": 9000000000, "l": [70000]}}))):
+        (tmp_path / "p" / "t.sql").write_text(
+            "CREATE STREAMING TABLE t TBLPROPERTIES ('delta.enableTypeWidening' = 'true');\n"
+            f"CREATE FLOW f AS AUTO CDC INTO t FROM STREAM read_files('{tmp_path / 'in'}', format => 'json', "
+            f"schema => 'id INT, {types}') KEYS (id) SEQUENCE BY id;\n", encoding="utf-8")
+        write_json_lines(tmp_path / "in" / f"{number}.json", [{"id": number, **row}])
+        assert run_pipeline(tmp_path / "p", tmp_path / "w").exit_code == 0
+    path = tmp_path / "w" / "main" / "default" / "t"
+    assert_reads(spark, path, Ours(tmp_path / "w").read(path)[1])
