@@ -55,10 +55,12 @@ Result<std::string> percent_decode(std::string_view text) {
     if (upper < 0 || lower < 0) {
       return corrupt(kBadPath, "path {} has a % without two hexadecimal digits", text);
     }
-    if (upper + lower == 0) return corrupt(kBadPath, "path {} has a byte 0", text);
     decoded += static_cast<char>(upper * 16 + lower);
     i += 2;
   }
+  // To the operating system the name would end there.
+  if (decoded.find('\0') != std::string::npos)
+    return corrupt(kBadPath, "path {} has a byte 0", text);
   return decoded;
 }
 

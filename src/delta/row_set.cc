@@ -47,6 +47,32 @@ uint32_t low(uint64_t position) { return static_cast<uint32_t>(position); }
 
 }  // namespace
 
+namespace {
+
+// CRoaring believes the order and the counts that its bytes claim; searches in a bitmap that lies
+// about them would miss rows.
+bool is_sound(const roaring_bitmap_t* bitmap) {
+  struct State {
+    const roaring_bitmap_t* bitmap;
+    uint64_t count = 0;
+    uint32_t previous = 0;
+  };
+  State state{bitmap};
+  const bool ascends = roaring_iterate(
+      bitmap,
+      [](uint32_t value, void* opaque) {
+        auto* const at = static_cast<State*>(opaque);
+        const bool is_next = at->count == 0 || value > at->previous;
+        at->previous = value;
+        ++at->count;
+        return is_next && roaring_bitmap_contains(at->bitmap, value);
+      },
+      &state);
+  return ascends && state.count == roaring_bitmap_get_cardinality(bitmap);
+}
+
+}  // namespace
+
 // One 32-bit bitmap for each upper half of positions, ascending and never empty.
 struct RowSet::Impl {
   struct Part {
@@ -187,7 +213,8 @@ Result<RowSet> RowSet::deserialize(std::string_view bytes) {
     const size_t size = roaring_bitmap_portable_deserialize_size(bytes.data(), bytes.size());
     if (size == 0 || size > bytes.size()) return corrupt(kBadBitmap, "the row bitmap is cut short");
     Bitmap bitmap(roaring_bitmap_portable_deserialize_safe(bytes.data(), bytes.size()));
-    if (bitmap == nullptr) return corrupt(kBadBitmap, "the row bitmap is damaged");
+    if (bitmap == nullptr || !is_sound(bitmap.get()))
+      return corrupt(kBadBitmap, "the row bitmap is damaged");
     bytes.remove_prefix(size);
     if (!roaring_bitmap_is_empty(bitmap.get()))
       rows.impl_->parts.push_back({key, std::move(bitmap)});

@@ -64,7 +64,8 @@ void deletion_vector(std::string_view input) {
 
 void data_path(std::string_view input) {
   const auto decoded = delta::percent_decode(delta::percent_encode(input));
-  expect(decoded.ok() && *decoded == input, "an encoded path decodes to itself");
+  const bool has_zero = input.find('\0') != std::string_view::npos;
+  expect(decoded.ok() ? *decoded == input : has_zero, "an encoded path decodes to itself");
   const std::string log_path(input);
   expect(!delta::canonical_path("/t", input).empty() || input.empty() || input.starts_with("file:"),
          "a path has a spelling");
