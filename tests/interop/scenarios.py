@@ -107,6 +107,20 @@ SCENARIOS = [
     Scenario("plain_properties", "CREATE TABLE t (a INT) TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.enableRowTracking' = 'false', "
              "'delta.enableInCommitTimestamps' = 'false'); INSERT INTO t VALUES (1), (2); DELETE FROM t WHERE a = 1", 1),
     Scenario("replaced", "CREATE TABLE t AS SELECT 1 AS a; CREATE OR REPLACE TABLE t AS SELECT 'x' AS b, 2 AS c", 1),
+    Scenario("merged", """
+        CREATE TABLE t AS SELECT id, CAST(id AS STRING) AS g FROM range(20);
+        MERGE INTO t USING (SELECT id, 'm' AS g FROM range(15, 25)) AS s ON t.id = s.id
+          WHEN MATCHED AND s.id = 16 THEN DELETE WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *
+          WHEN NOT MATCHED BY SOURCE AND t.id < 3 THEN UPDATE SET g = 'left';""", 24),
+    Scenario("merged_without_vectors", """
+        CREATE TABLE t (id BIGINT, g STRING) PARTITIONED BY (g) TBLPROPERTIES ('delta.enableDeletionVectors' = 'false');
+        INSERT INTO t SELECT id, CAST(id % 2 AS STRING) FROM range(10);
+        MERGE INTO t USING (SELECT id, 'x/y' AS g FROM range(8, 12)) AS s ON t.id = s.id
+          WHEN MATCHED THEN UPDATE SET g = s.g WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id);""", 12),
+    Scenario("replaced_where", """
+        CREATE TABLE t (id BIGINT, g STRING) PARTITIONED BY (g);
+        INSERT INTO t SELECT id, CAST(id % 3 AS STRING) FROM range(9);
+        INSERT INTO t REPLACE WHERE g = '1' SELECT id, '1' FROM range(100, 105);""", 11),
     Scenario("mapped_by_name", mapped("name", "PARTITIONED BY (`p=q`)"), 29),
     Scenario("mapped_by_id", mapped("id", "CLUSTER BY (`user id`)"), 29),
     Scenario("mapped_plain", mapped("name", "", ", 'delta.enableDeletionVectors' = 'false', 'delta.enableRowTracking' = 'false'"), 29),

@@ -53,6 +53,21 @@ def test_spark_changes_our_table(spark, name, tmp_path):
     assert_reads(spark, path, ours.read(path)[1])
 
 
+def test_row_ids_survive_our_merge(spark, tmp_path):
+    ours = Ours(tmp_path)
+    ours.run(BY_NAME["merged"].script.split("MERGE")[0])
+    path = tmp_path / "main" / "default" / "t"
+    before = spark.row_ids(path, "id")
+    ours.run("MERGE" + BY_NAME["merged"].script.split("MERGE")[1])
+    after = spark.row_ids(path, "id")
+    kept = set(before) & set(after)
+    assert kept == set(range(20)) - {16}
+    assert {key: after[key][0] for key in kept} == {key: before[key][0] for key in kept}
+    changed = {key for key in kept if after[key][1] != before[key][1]}
+    assert changed == {0, 1, 2, 15, 17, 18, 19}
+    assert len({id for id, _ in after.values()}) == len(after)
+
+
 def test_row_ids_survive_our_changes(spark, tmp_path):
     """A row keeps its id through UPDATE and DELETE of ours; its commit version changes only if the row does."""
     ours = Ours(tmp_path)
