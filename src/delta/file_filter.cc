@@ -310,6 +310,8 @@ FileFilter FileFilter::in_ranges(const Snapshot& table, const std::vector<std::s
   Node node{Node::Kind::kWithin};
   node.column = column;
   for (const auto& [from, to] : ranges) {
+    // Ends that are ordered as texts say nothing of other types.
+    if ((from.type == TypeId::kString) != (column->type.id == TypeId::kString)) return {};
     const auto low = read_literal(*column, from);
     const auto high = read_literal(*column, to);
     if (!low || !high || low->scale != high->scale) return {};

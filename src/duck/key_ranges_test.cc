@@ -94,6 +94,8 @@ TEST_F(KeyRangesTest, Times) {
 TEST_F(KeyRangesTest, WhatHasNoRangesLeavesNothingOut) {
   EXPECT_TRUE(keeps("SELECT unnest(['NaN'::DOUBLE, 1]) AS key", TypeId::kDouble, "5", "6"));
   EXPECT_FALSE(keeps("SELECT unnest([2::DOUBLE, 1]) AS key", TypeId::kDouble, "5", "6"));
+  EXPECT_TRUE(keeps("SELECT unnest(['9', '10']) AS key", TypeId::kInteger, "9", "9"))
+      << "texts are ordered otherwise";
   EXPECT_TRUE(keeps("SELECT 'a'::BLOB AS key", TypeId::kBinary, "\"b\"", "\"c\""));
   EXPECT_TRUE(
       keeps("SELECT {'a': 1} AS key",

@@ -183,8 +183,8 @@ Result<std::string> Insertion::partition_condition() const {
 
 // The files that hold rows of a condition over partition columns leave whole.
 Status Insertion::plan_partitions(duck::TableChange* change, const std::string& condition) {
-  SL_ASSIGN(const auto scan,
-            scan_target(relations_, target_, target_files(relations_, target_, nullptr)));
+  SL_ASSIGN(const auto scan, scan_target(relations_, target_,
+                                         reads_of(relations_, target_, nullptr).selection.files));
   SL_ASSIGN(const auto files, context_.connection->query(fmt::format(
                                   "SELECT DISTINCT {0} FROM {1} WHERE {2} ORDER BY {0}",
                                   qualified(target_.alias, duck::kFileColumn), scan, condition)));
@@ -227,7 +227,7 @@ Status Insertion::plan_replace_where(duck::TableChange* change) {
   SL_ASSIGN(const auto condition, relations_.print(*statement_.replace_where, target_.names));
   SL_ASSIGN(const auto scan,
             scan_target(relations_, target_,
-                        target_files(relations_, target_, statement_.replace_where)));
+                        reads_of(relations_, target_, statement_.replace_where).selection.files));
   const auto violated = duck::quote_literal(
       fmt::format("[DELTA_REPLACE_WHERE_MISMATCH] a row to be written to {} does not meet REPLACE "
                   "WHERE {}: filter such rows in the query",

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "duck/key_ranges.h"
 #include "engine/assignment.h"
 #include "engine/names.h"
 #include "engine/new_values.h"
@@ -64,6 +65,7 @@ class Merger {
   const std::vector<sql::TableName>& names(When when) const;
   std::string numbers(When when, Action action) const;  // "0, 3", empty for none
 
+  Status find_reads();
   Status find_pairs();
   Status check_single_matches();
   Result<std::string> describe_row(const std::string& file, const std::string& row);
@@ -100,7 +102,8 @@ class Merger {
   std::vector<duck::ResultColumn> columns_;  // of the source
   std::string source_sql_;                   // the source as a relation under its alias
   std::string scan_;                         // the target, files that ON can match
-  std::string all_;                          // the whole target
+  std::string all_;                          // the whole target, if rows without source matter
+  TargetReads reads_;                        // for scan_
   std::vector<sql::TableName> source_names_;
   std::vector<sql::TableName> both_names_;
   std::string on_;
@@ -294,9 +297,13 @@ Status Merger::add_star_value(Clause& clause, std::vector<size_t> path, const Fi
 }
 
 Status Merger::read_clauses() {
-  SL_ASSIGN(scan_, scan_target(relations_, target_,
-                               target_files(relations_, target_, statement_.on, alias_)));
-  SL_ASSIGN(all_, scan_target(relations_, target_, target_files(relations_, target_, nullptr)));
+  SL_TRY(find_reads());
+  SL_ASSIGN(scan_, scan_target(relations_, target_, reads_.selection.files));
+  all_ = scan_;
+  if (has(When::kNotMatchedBySource)) {
+    SL_ASSIGN(all_, scan_target(relations_, target_,
+                                reads_of(relations_, target_, nullptr).selection.files));
+  }
   SL_ASSIGN(on_, relations_.print(*statement_.on, both_names_));
   for (size_t i = 0; i < statement_.clauses.size(); ++i) {
     const auto& text = statement_.clauses[i];
@@ -309,6 +316,44 @@ Status Merger::read_clauses() {
     SL_TRY(clause.values.add(text.assignments, relations_, names(text.when)));
     SL_TRY(clause.values.find_types(connection_, from(text.when)));
   }
+  return {};
+}
+
+// The target's rows that can meet a source row: those of the conditions on the target alone, and
+// with keys among the source's where ON compares a column with a value of the source.
+Status Merger::find_reads() {
+  std::vector<duck::KeyColumn> columns;
+  std::string items;
+  const auto add_key = [&](const sql::Expr& side, const sql::Expr& other, bool nulls_match) {
+    const auto own = sql::conditions_on(side, {target_.alias}, {alias_});
+    const auto* column = own.size() == 1 ? own[0]->as<sql::ColumnRef>() : nullptr;
+    if (column == nullptr || column->parts.size() != 1) return;
+    const auto* field = target_.found.snapshot->schema.get(column->parts[0]);
+    if (field == nullptr || sql::columns_read(other).empty()) return;
+    const auto value = relations_.print(other, source_names_);
+    if (!value.ok()) return;
+    // What reads more than the source does not bind.
+    if (!connection_.describe(fmt::format("SELECT {} FROM {}", *value, source_sql_)).ok()) return;
+    const auto name = fmt::format("key{}", columns.size());
+    columns.push_back({field->name, "k." + name, nulls_match});
+    items += fmt::format("{}{} AS {}", items.empty() ? "" : ", ", *value, name);
+  };
+  for (const auto& condition : sql::conjuncts(*statement_.on)) {
+    const auto* compared = condition->as<sql::Binary>();
+    if (compared == nullptr) continue;
+    const bool nulls_match = compared->op == sql::BinaryOp::kNullSafeEqual;
+    if (compared->op != sql::BinaryOp::kEqual && !nulls_match) continue;
+    add_key(*compared->left, *compared->right, nulls_match);
+    add_key(*compared->right, *compared->left, nulls_match);
+  }
+  auto filter = relations_.filter(*target_.view, target_.alias, statement_.on, {alias_});
+  if (!columns.empty()) {
+    SL_ASSIGN(const auto keys,
+              duck::key_ranges(connection_, columns,
+                               fmt::format("(SELECT {} FROM {})", items, source_sql_)));
+    filter = delta::FileFilter::all_of({std::move(filter), keys.filter(*target_.view)});
+  }
+  reads_ = reads_of(target_, std::move(filter));
   return {};
 }
 
@@ -666,6 +711,15 @@ Result<ChangedRows> Merger::run() {
   }
   if (!transaction.has_changes()) return changed;
   describe(transaction, applied);
+  if (!has(When::kNotMatchedBySource) &&
+      !may_read(context_, *sql::select_all(statement_.source), table)) {
+    std::vector<sql::ExprPtr> values;
+    for (const auto& clause : statement_.clauses) {
+      values.push_back(clause.condition);
+      for (const auto& assignment : clause.assignments) values.push_back(assignment.value);
+    }
+    tell_reads(context_, transaction, target_, reads_, statement_.on, values);
+  }
   SL_TRY(duck::commit_change(transaction, table, applied));
   return changed;
 }

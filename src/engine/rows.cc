@@ -49,8 +49,8 @@ Result<ChangedRows> delete_rows(const Context& context, const sql::Delete& state
             find_target(context, statement.table, statement.alias, "DELETE", true));
   if (statement.where == nullptr) return remove_all(context, target, "DELETE");
   Relations relations(context);
-  SL_ASSIGN(const auto scan,
-            scan_target(relations, target, target_files(relations, target, statement.where)));
+  const auto reads = reads_of(relations, target, statement.where);
+  SL_ASSIGN(const auto scan, scan_target(relations, target, reads.selection.files));
   SL_ASSIGN(const auto condition, relations.print(*statement.where, target.names));
   const auto columns = target.has_change_feed()
                            ? duck::quote_name(target.alias) + ".*"
@@ -71,6 +71,7 @@ Result<ChangedRows> delete_rows(const Context& context, const sql::Delete& state
   SL_ASSIGN(const auto applied, apply_change(context, table, transaction, snapshot, change));
   set_change_metrics(transaction, applied);
   transaction.set_metric("numDeletedRows", changed.deleted);
+  tell_reads(context, transaction, target, reads, statement.where);
   transaction.set_operation("DELETE",
                             {{"predicate", json_array({sql::print_spark(*statement.where)})}});
   SL_TRY(duck::commit_change(transaction, table, applied));
@@ -82,8 +83,8 @@ Result<ChangedRows> update_rows(const Context& context, const sql::Update& state
             find_target(context, statement.table, statement.alias, "UPDATE", true));
   const auto& schema = target.schema();
   Relations relations(context);
-  SL_ASSIGN(const auto scan,
-            scan_target(relations, target, target_files(relations, target, statement.where)));
+  const auto reads = reads_of(relations, target, statement.where);
+  SL_ASSIGN(const auto scan, scan_target(relations, target, reads.selection.files));
   std::string condition = "true";
   if (statement.where != nullptr) {
     SL_ASSIGN(condition, relations.print(*statement.where, target.names));
@@ -131,6 +132,9 @@ Result<ChangedRows> update_rows(const Context& context, const sql::Update& state
   SL_ASSIGN(const auto applied, apply_change(context, table, transaction, snapshot, change));
   set_change_metrics(transaction, applied);
   transaction.set_metric("numUpdatedRows", changed.updated);
+  std::vector<sql::ExprPtr> assigned;
+  for (const auto& assignment : statement.assignments) assigned.push_back(assignment.value);
+  tell_reads(context, transaction, target, reads, statement.where, assigned);
   std::vector<std::string> predicate;
   if (statement.where != nullptr) predicate.push_back(sql::print_spark(*statement.where));
   transaction.set_operation("UPDATE", {{"predicate", json_array(predicate)}});

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "engine/assignment.h"
 #include "engine/names.h"
+#include "sql/duckdb_printer.h"
 
 namespace strandline::engine {
 
@@ -44,12 +45,33 @@ Result<std::optional<delta::Alteration>> evolve_target(
   return alteration;
 }
 
-std::vector<size_t> target_files(const Relations& relations, const Target& target,
-                                 const sql::ExprPtr& condition, const std::string& beside) {
-  std::vector<std::string> others;
-  if (!beside.empty()) others.push_back(beside);
-  const auto filter = relations.filter(*target.view, target.alias, condition, others);
-  return delta::select_files(*target.view, filter).files;
+TargetReads reads_of(const Target& target, delta::FileFilter filter) {
+  TargetReads reads{std::move(filter), {}};
+  reads.selection = delta::select_files(*target.view, reads.filter);
+  return reads;
+}
+
+TargetReads reads_of(const Relations& relations, const Target& target,
+                     const sql::ExprPtr& condition) {
+  return reads_of(target, relations.filter(*target.view, target.alias, condition));
+}
+
+void tell_reads(const Context& context, delta::Transaction& transaction, const Target& target,
+                const TargetReads& reads, const sql::ExprPtr& condition,
+                const std::vector<sql::ExprPtr>& values) {
+  transaction.set_metric("numFilesBeforeSkipping", static_cast<int64_t>(reads.selection.total));
+  transaction.set_metric("numFilesAfterSkipping",
+                         static_cast<int64_t>(reads.selection.files.size()));
+  if (!condition || !sql::nondeterministic_calls(*condition).empty()) return;
+  sql::Select select;
+  select.items.push_back({condition, {}});
+  for (const auto& value : values) {
+    if (value) select.items.push_back({value, {}});
+  }
+  sql::Query all;
+  all.body = std::move(select);
+  if (may_read(context, all, target.found.table)) return;
+  transaction.set_read_predicate(reads.filter, reads.selection.files);
 }
 
 Result<std::string> scan_target(Relations& relations, const Target& target,

@@ -37,10 +37,23 @@ Result<Target> find_target(const Context& context, const sql::TableName& name,
 Result<std::optional<delta::Alteration>> evolve_target(
     Target& target, const std::vector<duck::ResultColumn>& incoming);
 
-// Files of the target that may hold rows for which a condition over its columns is true; null: all.
-// `beside` is the alias of a relation that the condition reads too.
-std::vector<size_t> target_files(const Relations& relations, const Target& target,
-                                 const sql::ExprPtr& condition, const std::string& beside = "");
+// What a statement reads of its target: rows that a filter asks for, from the files that may hold
+// some.
+struct TargetReads {
+  delta::FileFilter filter;
+  delta::FileSelection selection;
+};
+TargetReads reads_of(const Target& target, delta::FileFilter filter);
+// Rows for which a condition over the target's columns is true; null: all.
+TargetReads reads_of(const Relations& relations, const Target& target,
+                     const sql::ExprPtr& condition);
+
+// Tells the transaction what was read, which decides its conflicts (delta-protocol.md section 2),
+// and sets the metrics of files. A condition that is not deterministic, and conditions or values
+// whose subqueries read the target, count as reading all of it.
+void tell_reads(const Context& context, delta::Transaction& transaction, const Target& target,
+                const TargetReads& reads, const sql::ExprPtr& condition,
+                const std::vector<sql::ExprPtr>& values = {});
 
 // The target's rows as a relation under its alias, with positions, and row ids where it tracks
 // rows. Every statement reads its target here.

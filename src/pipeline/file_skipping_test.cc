@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "delta/transaction.h"
 #include "pipeline/test_pipeline.h"
 
@@ -69,6 +71,66 @@ TEST_P(FileSkippingTest, ABatchReadsTheFilesOfItsKeys) {
   const auto& metrics = std::get<delta::CommitInfo>(commit.front()).operation_metrics;
   EXPECT_EQ(metrics.at("numFilesBeforeSkipping"), "8");
   EXPECT_EQ(metrics.at("numFilesAfterSkipping"), "1");
+}
+
+// Another writer compacts the target between a batch's reading and its commit.
+TEST_P(FileSkippingTest, ABatchSurvivesCompaction) {
+  TestPipeline p;
+  p.write("f.sql", flow(GetParam()));
+  for (int batch = 0; batch < 3; ++batch) {
+    p.write(fmt::format("data/{}.json", batch), events(batch * 100, 100, 1));
+    ASSERT_EQ(p.run().status, UpdateStatus::kCompleted);
+  }
+  int compactions = 0;
+  // The file of that place moves: the same rows under another name.
+  const auto move_file = [&](size_t index) {
+    const auto table = p.table("t");
+    auto transaction = delta::Transaction::begin(table, p.snapshot("t"));
+    ASSERT_TRUE(transaction.ok());
+    const delta::AddFile old = transaction->snapshot().files.at(index);
+    delta::AddFile moved = old;
+    moved.path = fmt::format("moved-{}.parquet", ++compactions);
+    moved.data_change = false;
+    const auto from = delta::resolve_data_path(table.path(), old.path);
+    const auto to = delta::resolve_data_path(table.path(), moved.path);
+    std::filesystem::copy_file(*from, *to);
+    transaction->remove_file(old, false);
+    transaction->add_file(moved);
+    transaction->set_read_files({index});
+    const auto done = transaction->commit_or_error();
+    ASSERT_TRUE(done.ok()) << done.error().message;
+  };
+  const auto file_of = [&](int id) {
+    const auto snapshot = p.snapshot("t");
+    const auto filter = delta::FileFilter::compare(*snapshot, {"id"}, delta::CompareOp::kEqual,
+                                                   {TypeId::kLong, std::to_string(id)});
+    return delta::select_files(*snapshot, filter).files.at(0);
+  };
+  int commits = 0;
+  int at_commit_of_file = 50;
+  p.listener = [&](const Progress& progress) {
+    if (progress.stage == "commit" && ++commits == 1) move_file(file_of(at_commit_of_file));
+  };
+  // The file that the batch changes: the batch is computed again from its plan.
+  p.write("data/again.json", events(50, 1, 2));
+  auto report = p.run();
+  ASSERT_EQ(report.status, UpdateStatus::kCompleted) << errors_of(report);
+  EXPECT_EQ(commits, 2);
+  EXPECT_EQ(metric(report, "num_batches"), 1);
+  // A file that the batch did not read is no concern of it.
+  commits = 0;
+  at_commit_of_file = 250;
+  p.write("data/other.json", events(150, 1, 2));
+  report = p.run();
+  ASSERT_EQ(report.status, UpdateStatus::kCompleted) << errors_of(report);
+  EXPECT_EQ(commits, 1);
+  EXPECT_EQ(compactions, 2);
+  const bool type1 = GetParam() == std::string("1");
+  const auto rows = p.rows("t", "id, v");
+  EXPECT_EQ(rows.size(), type1 ? 300u : 302u);
+  EXPECT_EQ(std::count(rows.begin(), rows.end(), "50|2"), 1);
+  EXPECT_EQ(std::count(rows.begin(), rows.end(), "150|2"), 1);
+  EXPECT_EQ(std::count(rows.begin(), rows.end(), "50|1"), type1 ? 0 : 1);
 }
 
 TEST(FileSkipping, AFlowThatTruncatesReadsAll) {

@@ -391,12 +391,17 @@ std::map<const TableUse*, Conditions> table_conditions(const Expr& expr) {
   return std::move(finder.found);
 }
 
-Conditions conditions_on(const Expr& expr, const std::vector<std::string>& qualifier,
-                         const std::vector<std::string>& others) {
+Conditions conjuncts(const Expr& expr) {
   Conditions conditions;
   split(std::make_shared<const Expr>(expr), &conditions);
-  return rewrite_all(
-      conditions, [&](const ColumnRef& column) { return unqualified(column, qualifier, others); });
+  return conditions;
+}
+
+Conditions conditions_on(const Expr& expr, const std::vector<std::string>& qualifier,
+                         const std::vector<std::string>& others) {
+  return rewrite_all(conjuncts(expr), [&](const ColumnRef& column) {
+    return unqualified(column, qualifier, others);
+  });
 }
 
 Conditions rename_columns(const Conditions& conditions, const std::vector<std::string>& names,

@@ -22,6 +22,9 @@ std::map<const TableUse*, Conditions> table_conditions(const Query& query,
 // The same for the subqueries of an expression outside a query.
 std::map<const TableUse*, Conditions> table_conditions(const Expr& expr);
 
+// The operands of an expression's ANDs; the expression alone if it is none.
+Conditions conjuncts(const Expr& expr);
+
 // The conjuncts of an expression as conditions on the relation that goes by `qualifier` (an alias,
 // or the parts of a table's name); others are the names of relations beside it.
 Conditions conditions_on(const Expr& expr, const std::vector<std::string>& qualifier,

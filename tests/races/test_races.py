@@ -40,6 +40,20 @@ def test_appends_all_land_exactly_once(tmp_path, level):
     assert versions(warehouse) == list(range(WRITERS * COMMITS + 1))
 
 
+def test_deletes_of_different_partitions_all_land(tmp_path):
+    warehouse = tmp_path / "w"
+    query(warehouse, "CREATE TABLE t (p INT, number INT) PARTITIONED BY (p)")
+    for writer in range(WRITERS):
+        query(warehouse, f"INSERT INTO t SELECT {writer}, id FROM range(10)")
+    writers = [start(warehouse, "; ".join(f"DELETE FROM t WHERE p = {writer} AND number = {number}"
+                                          for number in range(3))) for writer in range(WRITERS)]
+    for writer in writers:
+        code, text = finish(writer)
+        assert code == 0, text
+    assert query(warehouse, "SELECT p, count(*) AS n FROM t GROUP BY ALL ORDER BY ALL") == [
+        {"p": writer, "n": 7} for writer in range(WRITERS)]
+
+
 def test_changes_of_one_row_win_or_name_the_conflict(tmp_path):
     warehouse = tmp_path / "w"
     query(warehouse, "CREATE TABLE t AS SELECT 0 AS n")
