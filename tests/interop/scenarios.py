@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness import query
+from harness import query, run_pipeline, write_json_lines
 
 
 @dataclass
@@ -125,3 +125,27 @@ SCENARIOS = [
     Scenario("mapped_by_id", mapped("id", "CLUSTER BY (`user id`)"), 29),
     Scenario("mapped_plain", mapped("name", "", ", 'delta.enableDeletionVectors' = 'false', 'delta.enableRowTracking' = 'false'"), 29),
 ]
+
+# Target -> storage and what follows it, properties of the table.
+AUTO_CDC = {
+    "scd1": ("1", ""),
+    "scd2": ("2", " PARTITIONED BY (b) TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"),
+    "tracked": ("2 TRACK HISTORY ON (a)", " TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')"),
+}
+
+
+def auto_cdc_targets(folder):
+    """Name -> folder of a target after three batches with late events, deletes and nulls."""
+    (folder / "p").mkdir()
+    (folder / "p" / "p.sql").write_text("".join(
+        f"CREATE STREAMING TABLE {name}{properties};\nCREATE FLOW {name} AS AUTO CDC INTO {name} "
+        f"FROM STREAM read_files('{folder / 'in'}', format => 'json', schema => 'k BIGINT, a STRING, b STRING, n STRUCT<x: DECIMAL(9,2)>, op STRING, "
+        f"s TIMESTAMP') KEYS (k) APPLY AS DELETE WHEN op = 'D' SEQUENCE BY s COLUMNS * EXCEPT (op, s) STORED AS SCD TYPE {storage};\n"
+        for name, (storage, properties) in AUTO_CDC.items()), encoding="utf-8")
+    for batch in range(3):
+        write_json_lines(folder / "in" / f"{batch}.json", [
+            {"k": key, "a": f"{key % 3}", "b": None if key % 4 == 0 else f"{batch}/%", "n": {"x": f"{key}.25"}, "op": "D" if (key + batch) % 5 == 0 else "U",
+             "s": f"2024-01-01T00:{(7 * batch + key) % 20:02}:00Z"} for key in range(12)])
+        run = run_pipeline(folder / "p", folder / "w")
+        assert run.ok, run.explain()
+    return {name: folder / "w" / "main" / "default" / name for name in AUTO_CDC}

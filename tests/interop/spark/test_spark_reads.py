@@ -4,7 +4,7 @@ import delta_types
 import pytest
 from harness import quote, run_pipeline, write_json_lines
 from readers import Ours, assert_reads
-from scenarios import SCENARIOS
+from scenarios import SCENARIOS, auto_cdc_targets
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
@@ -51,6 +51,15 @@ def test_spark_changes_our_table(spark, name, tmp_path):
     key = schema["fields"][0]["name"]
     ours.run(f"DELETE FROM {table} WHERE {key} = 2; UPDATE {table} SET {key} = {key} + 7000 WHERE {key} = 1")
     assert_reads(spark, path, ours.read(path)[1])
+
+
+def test_spark_reads_auto_cdc_targets(spark, tmp_path):
+    for path in auto_cdc_targets(tmp_path).values():
+        ours = Ours(path.parent)
+        assert_reads(spark, path, ours.read(path)[1])
+        assert_reads(spark, path, ours.read(path, 2)[1], 2)
+        ids = spark.query(f"SELECT count(DISTINCT _metadata.row_id) AS ids, count(*) AS rows FROM delta.{quote(str(path))}")[0]
+        assert ids["ids"] == ids["rows"] > 5
 
 
 def test_row_ids_survive_our_merge(spark, tmp_path):
