@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "base/error.h"
+#include "delta/features.h"
 #include "duck/delta_io.h"
 #include "duck/engine.h"
 #include "duck/file_layout.h"
@@ -248,7 +249,13 @@ Result<ReadPlan> ScanBuilder::plan_columns(const FileLayout& layout) const {
       key = fmt::format("{}", id);
     }
     const std::string name = plan.add(key, engine_type(column.in_file));
-    plan.expressions.push_back(to_logical(name, column.field.type, mode_, column.rebuild));
+    std::string value = to_logical(name, column.field.type, mode_, column.rebuild);
+    // The engine would cast a filter's constants to the narrower type of old files, where
+    // 06:00 becomes midnight and 1.5 becomes 2: what it cannot see through it does not push down.
+    if (delta::has_field_metadata(Schema{{*field}}, "delta.typeChanges")) {
+      value = fmt::format("coalesce({}, NULL)", value);
+    }
+    plan.expressions.push_back(std::move(value));
   }
   if (options_.with_row_ids) {
     const auto id_column = snapshot_.row_id_column();
