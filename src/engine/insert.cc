@@ -77,6 +77,7 @@ class Insertion {
   std::vector<std::pair<std::string, std::string>> set_;  // static partition columns and values
   std::optional<delta::Alteration> alteration_;           // of WITH SCHEMA EVOLUTION
   int64_t deleted_ = 0;
+  std::optional<TargetReads> reads_;  // of REPLACE WHERE
 };
 
 Status Insertion::check_partition() {
@@ -225,9 +226,8 @@ Status Insertion::plan_overwrite(duck::TableChange* change) {
 // Old rows of the condition go; every new row must be of it.
 Status Insertion::plan_replace_where(duck::TableChange* change) {
   SL_ASSIGN(const auto condition, relations_.print(*statement_.replace_where, target_.names));
-  SL_ASSIGN(const auto scan,
-            scan_target(relations_, target_,
-                        reads_of(relations_, target_, statement_.replace_where).selection.files));
+  reads_ = reads_of(relations_, target_, statement_.replace_where);
+  SL_ASSIGN(const auto scan, scan_target(relations_, target_, reads_->selection.files));
   const auto violated = duck::quote_literal(
       fmt::format("[DELTA_REPLACE_WHERE_MISMATCH] a row to be written to {} does not meet REPLACE "
                   "WHERE {}: filter such rows in the query",
@@ -293,7 +293,10 @@ Result<ChangedRows> Insertion::run() {
   changed.deleted = deleted_;
   if (!transaction.has_changes()) return changed;
   describe(transaction, applied);
-  if (append && !may_read(context_, *statement_.query, table)) transaction.set_blind_append();
+  const bool reads_itself = may_read(context_, *statement_.query, table);
+  if (append && !reads_itself) transaction.set_blind_append();
+  if (reads_ && !reads_itself)
+    tell_reads(context_, transaction, target_, *reads_, statement_.replace_where);
   SL_TRY(duck::commit_change(transaction, table, applied));
   return changed;
 }

@@ -200,6 +200,8 @@ TEST_F(PruningTest, ChangesReadTheFilesOfTheirCondition) {
   EXPECT_EQ(csv("SELECT id FROM t WHERE name IN ('y', 'z') ORDER BY id"), "id\n3\n47\n");
   csv("MERGE INTO t USING s ON s.k + 1 = t.id AND t.d < '2026-01-02' WHEN MATCHED THEN DELETE");
   EXPECT_EQ(newest(), "2 of 7") << "4 and 48, but those of the first day only";
+  EXPECT_EQ(csv("INSERT INTO t REPLACE WHERE id = 33 VALUES (33, 'v', NULL, NULL)"), "");
+  EXPECT_EQ(newest(), "2 of 7") << "30-39 and the file of 3 and 47";
   csv("CREATE TABLE texts AS SELECT '9' AS k UNION ALL SELECT '10'");
   csv("MERGE INTO t USING texts ON texts.k = t.id WHEN MATCHED THEN UPDATE SET name = 'w'");
   EXPECT_EQ(csv("SELECT id FROM t WHERE name = 'w' ORDER BY id"), "id\n9\n10\n")
@@ -330,17 +332,20 @@ TEST_F(PruningTest, LeavingFilesOutChangesNoResult) {
   }
   ASSERT_EQ(csv("DELETE FROM t WHERE n = 1"), "");
   size_t skipping = 0;
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < 120; ++round) {
     const std::string condition = random_condition(chance, 2);
-    const std::string pruned = csv("SELECT count(*) AS n FROM t WHERE " + condition);
-    ASSERT_EQ(pruned, csv("SELECT count(*) FILTER (WHERE " + condition + ") AS n FROM t"))
-        << condition;
+    const std::string query = fmt::format(
+        "SELECT (SELECT count(*) FROM t WHERE {0}) = (SELECT count(*) FILTER (WHERE {0}) FROM t) "
+        "AS same",
+        condition);
+    ASSERT_EQ(csv(query), "same\ntrue\n") << condition;
+    if (round % 3 != 0) continue;
     const auto files = reads("SELECT * FROM t WHERE " + condition);
     ASSERT_EQ(files.size(), 1u) << condition;
     if (files[0].substr(0, files[0].find(' ')) != files[0].substr(files[0].rfind(' ') + 1))
       ++skipping;
   }
-  EXPECT_GT(skipping, 60u);
+  EXPECT_GT(skipping, 12u);
 }
 
 }  // namespace
