@@ -32,6 +32,18 @@ struct Clause {
   NewValues values;
 };
 
+// What the engine says of a name it does not know, without the text it was asked with.
+Error name_error(Error error, const SourcePlace& place) {
+  if (error.code != "ENGINE_ERROR") return at(std::move(error), place);
+  error.message.erase(std::min(error.message.find('\n'), error.message.size()));
+  const auto says = [&](const char* words) {
+    return error.message.find(words) != std::string::npos;
+  };
+  if (says("Ambiguous reference")) error.code = "AMBIGUOUS_REFERENCE";
+  if (says("not found")) error.code = "UNRESOLVED_COLUMN.WITH_SUGGESTION";
+  return at(std::move(error), place);
+}
+
 class Merger {
  public:
   Merger(const Context& context, const sql::Merge& statement, Target target)
@@ -55,6 +67,9 @@ class Merger {
   Status evolve();
   bool is_assigned(const std::string& column) const;
   Status read_clauses();
+  // A condition over the rows that a kind of clause sees, as DuckDB text.
+  Result<std::string> read_condition(const sql::ExprPtr& condition, When when,
+                                     const SourcePlace& place);
   Status add_star(Clause& clause);
   Status add_star_value(Clause& clause, std::vector<size_t> path, const Field& field,
                         const DataType& source, const std::string& value);
@@ -116,8 +131,8 @@ class Merger {
 };
 
 bool Merger::has(When when) const {
-  return std::any_of(clauses_.begin(), clauses_.end(),
-                     [&](const Clause& clause) { return clause.text->when == when; });
+  return std::any_of(statement_.clauses.begin(), statement_.clauses.end(),
+                     [&](const sql::MergeClause& clause) { return clause.when == when; });
 }
 
 std::string Merger::numbers(When when, Action action) const {
@@ -296,6 +311,14 @@ Status Merger::add_star_value(Clause& clause, std::vector<size_t> path, const Fi
   return {};
 }
 
+Result<std::string> Merger::read_condition(const sql::ExprPtr& condition, When when,
+                                           const SourcePlace& place) {
+  SL_ASSIGN(auto text, relations_.print(*condition, names(when)));
+  auto checked = connection_.describe(fmt::format("SELECT {} FROM {}", text, from(when)));
+  if (!checked.ok()) return name_error(std::move(checked).error(), place);
+  return text;
+}
+
 Status Merger::read_clauses() {
   SL_TRY(find_reads());
   SL_ASSIGN(scan_, scan_target(relations_, target_, reads_.selection.files));
@@ -304,17 +327,18 @@ Status Merger::read_clauses() {
     SL_ASSIGN(all_, scan_target(relations_, target_,
                                 reads_of(relations_, target_, nullptr).selection.files));
   }
-  SL_ASSIGN(on_, relations_.print(*statement_.on, both_names_));
+  SL_ASSIGN(on_, read_condition(statement_.on, When::kMatched, statement_.on->place));
   for (size_t i = 0; i < statement_.clauses.size(); ++i) {
     const auto& text = statement_.clauses[i];
     clauses_.push_back({&text, "", NewValues(target_, fmt::format("set_{}", i))});
     Clause& clause = clauses_.back();
     if (text.condition) {
-      SL_ASSIGN(clause.condition, relations_.print(*text.condition, names(text.when)));
+      SL_ASSIGN(clause.condition, read_condition(text.condition, text.when, text.condition->place));
     }
     if (text.star) SL_TRY(add_star(clause));
     SL_TRY(clause.values.add(text.assignments, relations_, names(text.when)));
-    SL_TRY(clause.values.find_types(connection_, from(text.when)));
+    auto typed = clause.values.find_types(connection_, from(text.when));
+    if (!typed.ok()) return name_error(std::move(typed).error(), text.place);
   }
   return {};
 }
