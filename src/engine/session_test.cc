@@ -122,6 +122,27 @@ TEST_F(SessionTest, EveryColumnTakesNull) {
   EXPECT_THAT(run("CREATE TABLE u AS SELECT NULL AS nothing"), HasSubstr("VOID"));
 }
 
+TEST_F(SessionTest, TellsAtWorkHowManyRowsChanged) {
+  const std::string statements =
+      "INSERT INTO t VALUES (1), (2), (3); UPDATE t SET a = a + 10 WHERE a > 1; "
+      "MERGE INTO t USING (VALUES (1), (12), (50), (51)) AS s(a) ON t.a = s.a "
+      "WHEN MATCHED AND s.a = 1 THEN DELETE WHEN MATCHED THEN UPDATE SET a = 13 "
+      "WHEN NOT MATCHED THEN INSERT *";
+  run("CREATE TABLE t (a INT)");
+  EXPECT_EQ(run(statements, OutputFormat::kTable), "");
+  SessionOptions options;
+  options.warehouse = (directory_ / "lake").string();
+  options.show_changed_rows = true;
+  session_ = std::move(Session::open(options)).value();
+  EXPECT_EQ(run("DELETE FROM t WHERE a = 50", OutputFormat::kCsv), "");
+  EXPECT_THAT(run("DELETE FROM t", OutputFormat::kTable), HasSubstr("|                 3 |"));
+  const auto told = run(statements, OutputFormat::kTable);
+  EXPECT_THAT(told, HasSubstr("| num_affected_rows | num_inserted_rows |"));
+  EXPECT_THAT(told,
+              HasSubstr("|                 4 |                1 |                1 |            "
+                        "     2 |"));
+}
+
 TEST_F(SessionTest, InsertNeverCutsAValue) {
   run("CREATE TABLE t (tiny TINYINT, money DECIMAL(6,2), day DATE, flag BOOLEAN)");
   EXPECT_THAT(run("INSERT INTO t (tiny) VALUES (300)"), HasSubstr("CAST_OVERFLOW"));
