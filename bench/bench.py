@@ -217,14 +217,17 @@ def main():
         cpu = next((line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
                     if line.startswith("model name")), platform.machine())
         command = "make bench ARGS='--write'"
-        (ROOT / "docs" / "BENCHMARKS.md").write_text(
+        page = ROOT / "docs" / "BENCHMARKS.md"
+        old = page.read_text("utf-8") if page.exists() else ""
+        log_section = "\n" + old[old.index("<!-- log -->"):] if "<!-- log -->" in old else ""
+        page.write_text(
             "# Benchmarks\n\n"
             f"One batch of {options.changes:,} changes (20 % inserts, 75 % updates, 5 % deletes, random keys, three events for one key\n"
             f"in ten) into a table of {options.rows:,} rows (type 2: eight in ten current, two closed), `--memory-limit {options.memory_limit}`,\n"
             f"{options.threads} threads, {cpu}. Whole processes, median of {options.times} in turns with the floor; peak is the greatest.\n\n"
             "The floor is DuckDB alone: it scans the changes, the target's keys, sequences and positions, for type 2 the\n"
             "payload of the rows whose keys change, and writes as many rows, with no logic (`bench/floor.py`).\n\n"
-            f"{text}\n\nMake it again with `{command}`; `--rows`, `--changes` and `--times` change the size.\n",
+            f"{text}\n\nMake it again with `{command}`; `--rows`, `--changes` and `--times` change the size.\n{log_section}",
             encoding="utf-8")
 
 

@@ -1,12 +1,17 @@
 #!/usr/bin/env bash
-# Runs the benchmark in its own Python environment; arguments go to bench.py.
+# Runs a benchmark in its own Python environment: bench/run.sh [bench|log] [arguments of its script].
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+script=bench
+if [[ "${1:-}" == bench || "${1:-}" == log ]]; then
+  script="$1"
+  shift
+fi
 stamp=build/bench-venv/.installed
 if ! cmp -s bench/requirements.txt "$stamp"; then
   python3 -m venv build/bench-venv
   build/bench-venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement bench/requirements.txt
   cp bench/requirements.txt "$stamp"
 fi
-exec build/bench-venv/bin/python bench/bench.py "$@"
+exec build/bench-venv/bin/python "bench/$script.py" "$@"

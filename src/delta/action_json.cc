@@ -2,6 +2,8 @@
 
 #include <simdjson.h>
 
+#include <limits>
+
 #include "base/error.h"
 #include "base/json.h"
 
@@ -63,7 +65,6 @@ class ActionReader {
 
  private:
   using Strings = std::map<std::string, std::string>;
-  using PartitionValues = std::map<std::string, std::optional<std::string>>;
 
   void fail(std::string_view field, const char* wanted) {
     if (problem_.empty()) problem_ = fmt::format("{} is not {}", field, wanted);
@@ -82,10 +83,18 @@ class ActionReader {
     if (!value.get_int64().get(number)) return number;
     // Some writers print whole numbers with a fraction or an exponent.
     double real = 0;
-    if (!value.get_double().get(real) && real == static_cast<double>(static_cast<int64_t>(real))) {
+    constexpr double kLimit = 9.2e18;  // what int64_t holds
+    if (!value.get_double().get(real) && real >= -kLimit && real <= kLimit &&
+        real == static_cast<double>(static_cast<int64_t>(real))) {
       return static_cast<int64_t>(real);
     }
     fail(field, "a whole number");
+    return 0;
+  }
+  int small_integer(std::string_view field, const dom::element& value) {
+    const int64_t number = integer(field, value);
+    if (number >= 0 && number <= std::numeric_limits<int>::max()) return static_cast<int>(number);
+    fail(field, "a version number");
     return 0;
   }
   bool boolean(std::string_view field, const dom::element& value) {
@@ -133,7 +142,7 @@ class ActionReader {
     return result;
   }
   PartitionValues partition_values(std::string_view field, const dom::element& value) {
-    PartitionValues result;
+    PartitionValues::Map result;
     if (value.is_null()) return result;
     dom::object object;
     if (value.get_object().get(object)) {
@@ -191,8 +200,8 @@ class ActionReader {
       } else if (key == "dataChange") {
         file.data_change = boolean("add.dataChange", field);
       } else if (key == "stats") {
-        file.stats = optional_string("add.stats", field);
-        if (file.stats && file.stats->empty()) file.stats.reset();
+        const std::string text = optional_string("add.stats", field).value_or("");
+        if (!text.empty()) file.stats = text;
       } else if (key == "tags") {
         file.tags = strings("add.tags", field);
       } else if (key == "deletionVector") {
@@ -285,9 +294,9 @@ class ActionReader {
     Protocol result;
     for (const auto [key, field] : object) {
       if (key == "minReaderVersion") {
-        result.min_reader_version = static_cast<int>(integer("protocol.minReaderVersion", field));
+        result.min_reader_version = small_integer("protocol.minReaderVersion", field);
       } else if (key == "minWriterVersion") {
-        result.min_writer_version = static_cast<int>(integer("protocol.minWriterVersion", field));
+        result.min_writer_version = small_integer("protocol.minWriterVersion", field);
       } else if (key == "readerFeatures") {
         result.reader_features = list<std::set<std::string>>("protocol.readerFeatures", field);
       } else if (key == "writerFeatures") {
@@ -439,8 +448,7 @@ void print_list(const char* name, const Container& values, JsonWriter* out) {
   out->end_array();
 }
 
-void print_partition_values(const std::map<std::string, std::optional<std::string>>& values,
-                            JsonWriter* out) {
+void print_partition_values(const PartitionValues& values, JsonWriter* out) {
   out->key("partitionValues");
   out->begin_object();
   for (const auto& [key, value] : values) {
@@ -465,7 +473,16 @@ void print_field(const char* name, const std::optional<T>& value, JsonWriter* ou
   if (value) print_field(name, *value, out);
 }
 
-void print_deletion_vector(const std::optional<DeletionVectorDescriptor>& vector, JsonWriter* out) {
+template <typename T>
+void print_field(const char* name, const Shared<T>& value, JsonWriter* out) {
+  if (value) print_field(name, *value, out);
+}
+
+void print_field(const char* name, const FileStats& value, JsonWriter* out) {
+  if (value) print_field(name, *value, out);
+}
+
+void print_deletion_vector(const Shared<DeletionVectorDescriptor>& vector, JsonWriter* out) {
   if (!vector) return;
   out->key("deletionVector");
   out->begin_object();

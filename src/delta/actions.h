@@ -9,6 +9,9 @@
 #include <variant>
 #include <vector>
 
+#include "delta/file_stats.h"
+#include "delta/shared.h"
+
 namespace strandline::delta {
 
 using Version = int64_t;
@@ -42,18 +45,22 @@ struct DeletionVectorDescriptor {
   std::string unique_id() const;
 };
 
+// By physical name; the empty string of the log is null, as for every type (section 5).
+using PartitionValues = SharedMap<std::optional<std::string>>;
+
+// File actions are kept small: see shared.h and file_stats.h.
 struct AddFile {
   std::string path;  // percent-encoded as in the log
-  std::map<std::string, std::optional<std::string>> partition_values;  // physical names
+  PartitionValues partition_values;
   int64_t size_bytes = 0;
   int64_t modification_time_ms = 0;
   bool data_change = true;
-  std::optional<std::string> stats;  // JSON text
-  std::map<std::string, std::string> tags;
-  std::optional<DeletionVectorDescriptor> deletion_vector;
+  FileStats stats;  // JSON text
+  SharedMap<std::string> tags;
+  Shared<DeletionVectorDescriptor> deletion_vector;
   std::optional<int64_t> base_row_id;
   std::optional<int64_t> default_row_commit_version;
-  std::optional<std::string> clustering_provider;
+  Shared<std::string> clustering_provider;
 };
 
 struct RemoveFile {
@@ -61,9 +68,9 @@ struct RemoveFile {
   std::optional<int64_t> deletion_timestamp_ms;
   bool data_change = true;
   bool extended_file_metadata = false;
-  std::map<std::string, std::optional<std::string>> partition_values;
+  PartitionValues partition_values;
   std::optional<int64_t> size_bytes;
-  std::optional<DeletionVectorDescriptor> deletion_vector;
+  Shared<DeletionVectorDescriptor> deletion_vector;
   std::optional<int64_t> base_row_id;
   std::optional<int64_t> default_row_commit_version;
 };
@@ -71,7 +78,7 @@ struct RemoveFile {
 // A file of the legacy change feed.
 struct CdcFile {
   std::string path;
-  std::map<std::string, std::optional<std::string>> partition_values;
+  PartitionValues partition_values;
   int64_t size_bytes = 0;
 };
 

@@ -60,8 +60,21 @@ std::string commit_path(const std::string& table_path, Version version) {
   return fmt::format("{}/_delta_log/{:020}.json", table_path, version);
 }
 
+std::string checksum_path(const std::string& table_path, Version version) {
+  return fmt::format("{}/_delta_log/{:020}.crc", table_path, version);
+}
+
+std::string sidecar_directory(const std::string& table_path) {
+  return log_directory(table_path) + "/_sidecars";
+}
+
 std::string classic_checkpoint_path(const std::string& table_path, Version version) {
   return fmt::format("{}/_delta_log/{:020}.checkpoint.parquet", table_path, version);
+}
+
+std::string v2_checkpoint_path(const std::string& table_path, Version version,
+                               const std::string& uuid) {
+  return fmt::format("{}/_delta_log/{:020}.checkpoint.{}.json", table_path, version, uuid);
 }
 
 Result<LogFiles> list_log(storage::Store* store, const std::string& table_path) {
@@ -79,7 +92,18 @@ Result<LogFiles> list_log(storage::Store* store, const std::string& table_path) 
         log.commits.emplace(*version, file);
         continue;
       }
-      if (!take(&name, ".checkpoint.")) continue;
+      if (name == ".crc") {
+        log.checksums.insert(*version);
+        continue;
+      }
+      if (take(&name, ".checkpoint.")) {
+        // Below.
+      } else {
+        const std::optional<int64_t> last =
+            take(&name, ".") ? take_digits(&name, 20) : std::nullopt;
+        if (last && name == ".compacted.json") log.others.emplace(*last, file.path);
+        continue;
+      }
       if (name == "parquet") {
         log.checkpoints.push_back({*version, file.modified_ms, {file.path}});
         continue;
@@ -102,6 +126,7 @@ Result<LogFiles> list_log(storage::Store* store, const std::string& table_path) 
   for (const auto& [key, files] : parts) {
     if (static_cast<int64_t>(files.size()) != key.parts || files.begin()->first != 1 ||
         files.rbegin()->first != key.parts) {
+      for (const auto& [number, file] : files) log.others.emplace(key.version, file->path);
       continue;
     }
     Checkpoint checkpoint{key.version, 0, {}};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,11 @@ struct Checkpoint {
 struct LogFiles {
   std::map<Version, storage::FileInfo> commits;
   std::vector<Checkpoint> checkpoints;  // complete ones, by ascending version
+  // Versions with a `version.crc` file.
+  std::set<Version> checksums;
+  // Paths of everything else that belongs to a version, by the last version it covers: parts of
+  // incomplete checkpoints, compacted commits.
+  std::multimap<Version, std::string> others;
 
   bool empty() const { return commits.empty() && checkpoints.empty(); }
   Version latest() const;
@@ -30,7 +36,12 @@ struct LogFiles {
 
 std::string log_directory(const std::string& table_path);
 std::string commit_path(const std::string& table_path, Version version);
+std::string checksum_path(const std::string& table_path, Version version);
+// Where V2 checkpoints keep their file actions.
+std::string sidecar_directory(const std::string& table_path);
 std::string classic_checkpoint_path(const std::string& table_path, Version version);
+std::string v2_checkpoint_path(const std::string& table_path, Version version,
+                               const std::string& uuid);  // with JSON
 
 // Errors: kNotFound "DELTA_TABLE_NOT_FOUND" where there is no commit and no checkpoint, kIo.
 Result<LogFiles> list_log(storage::Store* store, const std::string& table_path);

@@ -19,16 +19,18 @@ namespace strandline::delta {
 Result<Schema> parse_schema(const std::string& schema_string);
 std::string print_schema(const Schema& schema);
 
-// Immutable and shareable. Files are the live ones, sorted by path.
+// Immutable and shareable: give it on as a pointer, for a copy copies every path. Files are the
+// live ones, sorted by path.
 struct Snapshot {
   std::string table_path;  // absolute directory
   Version version = -1;
   int64_t timestamp_ms = 0;  // in-commit timestamp, else file time (section 11)
   Protocol protocol;
   Metadata metadata;
-  Schema schema;  // parsed metadata.schema_string
+  Schema schema;                   // parsed metadata.schema_string
+  int64_t commit_modified_ms = 0;  // of the version's commit file; 0 where it is gone
+  // Removed files, which few need, are Table::tombstones.
   std::vector<AddFile> files;
-  std::vector<RemoveFile> tombstones;
   std::map<std::string, Txn> txns;                // by app id
   std::map<std::string, DomainMetadata> domains;  // live ones, by name
 
@@ -70,6 +72,14 @@ class Table {
   // Newest version, or the given one. Errors: kNotFound (no table, version out of range: the
   // message names the versions kept), kUnsupported naming the features we cannot read, kCorrupt.
   Result<std::shared_ptr<const Snapshot>> snapshot(std::optional<Version> version = {}) const;
+  // The newest version, or the given one, from an older snapshot of the same table: only the
+  // commits since are read, where they are still there. The older snapshot itself when nothing is
+  // new.
+  Result<std::shared_ptr<const Snapshot>> snapshot_after(
+      const std::shared_ptr<const Snapshot>& older, std::optional<Version> version = {}) const;
+  // Removed files that the log of that version still names, sorted by path: for VACUUM and
+  // checkpoints. Reads the log again. Errors: as snapshot().
+  Result<std::vector<RemoveFile>> tombstones(const Snapshot& snapshot) const;
   Result<Version> latest_version() const;
   // Newest version whose timestamp is at or before ms (section 11).
   Result<Version> version_at(int64_t timestamp_ms) const;

@@ -81,9 +81,9 @@ TEST_F(SnapshotTest, ReplaysAddsAndRemoves) {
   EXPECT_THAT(paths(1), ElementsAre("a", "c"));
   EXPECT_THAT(paths(), ElementsAre("a", "b", "c"));
   EXPECT_EQ((*table_.snapshot(1))->txn_version("x"), 9);
-  EXPECT_EQ((*table_.snapshot(1))->tombstones.size(), 1u);
+  EXPECT_EQ(table_.tombstones(**table_.snapshot(1))->size(), 1u);
   EXPECT_EQ((*table_.snapshot())->txn_version("x"), 3);  // the latest, not the largest
-  EXPECT_EQ((*table_.snapshot())->tombstones.size(), 0u);
+  EXPECT_EQ(table_.tombstones(**table_.snapshot())->size(), 0u);
   EXPECT_EQ((*table_.snapshot(2))->domains.count("d"), 1u);
   EXPECT_EQ((*table_.snapshot(3))->domains.count("d"), 0u);
   EXPECT_EQ(table_.latest_version().value(), 3);

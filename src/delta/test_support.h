@@ -20,20 +20,51 @@ class JsonCheckpoints : public ParquetPort {
  public:
   explicit JsonCheckpoints(std::shared_ptr<storage::Store> store) : store_(std::move(store)) {}
 
-  Result<std::vector<Action>> read_checkpoint(const std::string& path,
-                                              std::vector<std::string>* sidecars) override {
+  Status read_checkpoint(const std::string& path, CheckpointVisitor* visitor) override {
     SL_ASSIGN(std::string text, store_->read(path));
-    return parse_actions(std::move(text), path, sidecars);
+    std::vector<std::string> sidecars;
+    SL_ASSIGN(std::vector<Action> actions, parse_actions(std::move(text), path, &sidecars));
+    visitor->expect(actions.size());
+    for (Action& action : actions) {
+      if (std::holds_alternative<AddFile>(action) && !visitor->wants_adds()) continue;
+      if (std::holds_alternative<RemoveFile>(action) && !visitor->wants_removes()) continue;
+      SL_TRY(visitor->take(std::move(action)));
+    }
+    for (std::string& sidecar : sidecars) SL_TRY(visitor->take_sidecar(std::move(sidecar)));
+    return {};
   }
 
-  Status write_checkpoint(const std::string& path, const std::vector<Action>& actions) override {
+  Status write_checkpoint(const std::string& path, const CheckpointContent& content) override {
     std::string text;
-    for (const Action& action : actions) text += print_action(action) + "\n";
+    SL_TRY(content.each([&](const Action& action) -> Status {
+      text += print_action(action) + "\n";
+      return {};
+    }));
     return store_->put(path, text);
   }
 
  private:
   std::shared_ptr<storage::Store> store_;
+};
+
+// Everything that a checkpoint holds.
+class AllActions : public CheckpointVisitor {
+ public:
+  bool wants_adds() const override { return true; }
+  bool wants_removes() const override { return true; }
+  void expect(size_t rows) override { expected += rows; }
+  Status take(Action action) override {
+    actions.push_back(std::move(action));
+    return {};
+  }
+  Status take_sidecar(std::string path) override {
+    sidecars.push_back(std::move(path));
+    return {};
+  }
+
+  size_t expected = 0;
+  std::vector<Action> actions;
+  std::vector<std::string> sidecars;
 };
 
 inline Table open_table(const std::shared_ptr<storage::Store>& store,

@@ -39,7 +39,7 @@ RemoveFile remove_of(const AddFile& file, bool data_change) {
   return remove;
 }
 
-std::string vector_id(const std::optional<DeletionVectorDescriptor>& vector) {
+std::string vector_id(const Shared<DeletionVectorDescriptor>& vector) {
   return vector ? vector->unique_id() : std::string();
 }
 
@@ -518,7 +518,8 @@ Result<CommitOutcome> Transaction::Impl::write() {
 
 void Transaction::Impl::write_due_checkpoint(Committed* committed) const {
   if (!checkpoint_is_due(*view, committed->version)) return;
-  const auto snapshot = table.snapshot(committed->version);
+  const auto snapshot =
+      creates ? table.snapshot(committed->version) : table.snapshot_after(read, committed->version);
   const Status written =
       snapshot.ok() ? write_checkpoint(table, **snapshot) : Status(snapshot.error());
   if (!written.ok()) committed->checkpoint_problem = written.error().message;

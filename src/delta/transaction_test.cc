@@ -755,7 +755,7 @@ TEST_F(TransactionTest, CheckpointsAreWrittenAndRead) {
   }
   EXPECT_EQ(from_checkpoint->txn_version("app"), 3);
   EXPECT_EQ(from_checkpoint->row_id_high_water_mark(), with_log->row_id_high_water_mark());
-  EXPECT_EQ(from_checkpoint->tombstones.size(), 1u);
+  EXPECT_EQ(table_.tombstones(*from_checkpoint)->size(), 1u);
   EXPECT_EQ(from_checkpoint->timestamp_ms, with_log->timestamp_ms);
   append("more");
   EXPECT_EQ(snapshot()->files.back().path, "more");
@@ -779,13 +779,15 @@ TEST_F(TransactionTest, CheckpointsLeaveOutWhatExpired) {
   RemoveFile new_file;
   new_file.path = "new";
   new_file.deletion_timestamp_ms = 9 * 86'400'000ll;
-  state.tombstones = {old_file, new_file};
   state.txns = {{"a", Txn{"a", 1, 0}}, {"b", Txn{"b", 1, {}}}};
   const int64_t now = 10 * 86'400'000ll;
-  EXPECT_EQ(checkpoint_actions(state, now).size(), 2u + 2 + 1);
+  EXPECT_EQ(kept_txns(state, now).size(), 2u);
+  EXPECT_FALSE(is_kept(old_file, state, now));
+  EXPECT_TRUE(is_kept(new_file, state, now));
   state.metadata.configuration["delta.setTransactionRetentionDuration"] = "interval 1 day";
   state.metadata.configuration["delta.deletedFileRetentionDuration"] = "interval 30 days";
-  EXPECT_EQ(checkpoint_actions(state, now).size(), 2u + 1 + 2);
+  EXPECT_EQ(kept_txns(state, now).size(), 1u);
+  EXPECT_TRUE(is_kept(old_file, state, now));
 }
 
 // Fails a commit's store at every mutating call in every way. The table is at the old or the new

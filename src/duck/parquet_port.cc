@@ -1,8 +1,9 @@
 // Checkpoint files through DuckDB (delta-protocol.md section 10).
-#include <algorithm>
-#include <array>
+#include <limits>
+#include <map>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "delta/action_json.h"
 #include "duck/delta_io.h"
 #include "duck/engine.h"
@@ -13,38 +14,74 @@ namespace {
 
 using delta::Action;
 
-// Cells of one row of a chunk. Columns are counted in the order of the query.
+// The columns of one chunk, counted in the order of the query.
+class Columns {
+ public:
+  explicit Columns(duckdb_data_chunk chunk) : rows_(duckdb_data_chunk_get_size(chunk)) {
+    const idx_t count = duckdb_data_chunk_get_column_count(chunk);
+    for (idx_t i = 0; i < count; ++i) {
+      const duckdb_vector vector = duckdb_data_chunk_get_vector(chunk, i);
+      columns_.push_back(
+          {vector, duckdb_vector_get_data(vector), duckdb_vector_get_validity(vector)});
+    }
+  }
+
+  struct Column {
+    duckdb_vector vector;
+    void* data;
+    uint64_t* validity;
+  };
+  idx_t rows() const { return rows_; }
+  const Column& at(idx_t column) const { return columns_[column]; }
+
+ private:
+  idx_t rows_;
+  std::vector<Column> columns_;
+};
+
+// Cells of one row.
 class Row {
  public:
-  Row(duckdb_data_chunk chunk, idx_t row) : chunk_(chunk), row_(row) {}
+  Row(const Columns& columns, idx_t row) : columns_(columns), row_(row) {}
 
-  std::optional<std::string> text(idx_t column) const { return text_at(vector(column), row_); }
+  std::optional<std::string_view> view(idx_t column) const {
+    const Columns::Column& c = columns_.at(column);
+    if (!is_valid(c.validity, row_)) return std::nullopt;
+    auto* const text = static_cast<duckdb_string_t*>(c.data) + row_;
+    return std::string_view(duckdb_string_t_data(text), duckdb_string_t_length(*text));
+  }
+  std::optional<std::string> text(idx_t column) const {
+    const auto found = view(column);
+    return found ? std::optional<std::string>(*found) : std::nullopt;
+  }
   std::string text_or_empty(idx_t column) const { return text(column).value_or(""); }
   std::optional<int64_t> integer(idx_t column) const {
-    if (!valid(vector(column), row_)) return std::nullopt;
-    return static_cast<const int64_t*>(duckdb_vector_get_data(vector(column)))[row_];
+    const Columns::Column& c = columns_.at(column);
+    if (!is_valid(c.validity, row_)) return std::nullopt;
+    return static_cast<const int64_t*>(c.data)[row_];
   }
   std::optional<bool> boolean(idx_t column) const {
-    if (!valid(vector(column), row_)) return std::nullopt;
-    return static_cast<const bool*>(duckdb_vector_get_data(vector(column)))[row_];
+    const Columns::Column& c = columns_.at(column);
+    if (!is_valid(c.validity, row_)) return std::nullopt;
+    return static_cast<const bool*>(c.data)[row_];
   }
   std::optional<std::vector<std::string>> texts(idx_t column) const {
-    if (!valid(vector(column), row_)) return std::nullopt;
+    if (!is_valid(columns_.at(column).validity, row_)) return std::nullopt;
     std::vector<std::string> result;
-    const duckdb_vector child = duckdb_list_vector_get_child(vector(column));
-    const duckdb_list_entry entry = list_entry_at(vector(column), row_);
+    const duckdb_vector child = duckdb_list_vector_get_child(columns_.at(column).vector);
+    const duckdb_list_entry entry = list_entry_at(columns_.at(column).vector, row_);
     for (idx_t i = entry.offset; i < entry.offset + entry.length; ++i) {
       result.push_back(text_at(child, i).value_or(""));
     }
     return result;
   }
-  std::map<std::string, std::optional<std::string>> text_map(idx_t column) const {
-    std::map<std::string, std::optional<std::string>> result;
-    if (!valid(vector(column), row_)) return result;
-    const duckdb_vector entries = duckdb_list_vector_get_child(vector(column));
+  delta::PartitionValues::Map text_map(idx_t column) const {
+    delta::PartitionValues::Map result;
+    if (!is_valid(columns_.at(column).validity, row_)) return result;
+    const duckdb_vector entries = duckdb_list_vector_get_child(columns_.at(column).vector);
     const duckdb_vector keys = duckdb_struct_vector_get_child(entries, 0);
     const duckdb_vector values = duckdb_struct_vector_get_child(entries, 1);
-    const duckdb_list_entry entry = list_entry_at(vector(column), row_);
+    const duckdb_list_entry entry = list_entry_at(columns_.at(column).vector, row_);
     for (idx_t i = entry.offset; i < entry.offset + entry.length; ++i) {
       result[text_at(keys, i).value_or("")] = text_at(values, i);
     }
@@ -60,13 +97,26 @@ class Row {
   }
 
  private:
-  duckdb_vector vector(idx_t column) const { return duckdb_data_chunk_get_vector(chunk_, column); }
-  static bool valid(duckdb_vector column, idx_t row) {
-    return is_valid(duckdb_vector_get_validity(column), row);
+  const Columns& columns_;
+  const idx_t row_;
+};
+
+// Partition values of the rows read so far: files of one partition share theirs.
+class PartitionCache {
+ public:
+  delta::PartitionValues of(const Row& row, idx_t column) {
+    delta::PartitionValues::Map values = row.text_map(column);
+    // Delta says the empty string for null (delta-protocol.md section 5).
+    for (auto& [name, value] : values) {
+      if (value && value->empty()) value.reset();
+    }
+    if (values == latest_.get()) return latest_;
+    return latest_ = known_.try_emplace(values, values).first->second;
   }
 
-  duckdb_data_chunk chunk_;
-  idx_t row_;
+ private:
+  delta::PartitionValues latest_;
+  std::map<delta::PartitionValues::Map, delta::PartitionValues> known_;
 };
 
 // A member an action column may have: dotted path below the column, and the type to read it as.
@@ -131,22 +181,22 @@ const std::vector<Member> kDomain = {
     {"domain", kText}, {"configuration", kText}, {"removed", kBool}};
 const std::vector<Member> kSidecar = {{"path", kText}};
 
-std::optional<delta::DeletionVectorDescriptor> vector_of(const Row& row, idx_t first) {
-  const auto storage = row.text(first);
-  if (!storage || storage->empty()) return std::nullopt;
+delta::Shared<delta::DeletionVectorDescriptor> vector_of(const Row& row, idx_t first) {
+  const auto storage = row.view(first);
+  if (!storage || storage->empty()) return {};
   return delta::DeletionVectorDescriptor{(*storage)[0], row.text_or_empty(first + 1),
                                          row.integer(first + 2), row.integer(first + 3).value_or(0),
                                          row.integer(first + 4).value_or(0)};
 }
 
-delta::AddFile add_of(const Row& row) {
+delta::AddFile add_of(const Row& row, PartitionCache* partitions) {
   delta::AddFile add;
   add.path = row.text_or_empty(0);
-  add.partition_values = row.text_map(1);
+  add.partition_values = partitions->of(row, 1);
   add.size_bytes = row.integer(2).value_or(0);
   add.modification_time_ms = row.integer(3).value_or(0);
   add.data_change = row.boolean(4).value_or(false);
-  add.stats = row.text(kAddStats);
+  if (const auto stats = row.view(kAddStats)) add.stats = delta::FileStats(*stats);
   add.tags = row.plain_map(6);
   add.base_row_id = row.integer(7);
   add.default_row_commit_version = row.integer(8);
@@ -155,10 +205,10 @@ delta::AddFile add_of(const Row& row) {
   return add;
 }
 
-delta::RemoveFile remove_of(const Row& row) {
+delta::RemoveFile remove_of(const Row& row, PartitionCache* partitions) {
   delta::RemoveFile remove;
   remove.path = row.text_or_empty(0);
-  remove.partition_values = row.text_map(1);
+  remove.partition_values = partitions->of(row, 1);
   remove.size_bytes = row.integer(2);
   remove.deletion_timestamp_ms = row.integer(3);
   remove.data_change = row.boolean(4).value_or(false);
@@ -186,10 +236,17 @@ Result<delta::Metadata> metadata_of(const Row& row) {
   return metadata;
 }
 
-delta::Protocol protocol_of(const Row& row) {
+Result<delta::Protocol> protocol_of(const Row& row) {
+  const int64_t reader = row.integer(0).value_or(0);
+  const int64_t writer = row.integer(1).value_or(0);
+  constexpr int64_t kMost = std::numeric_limits<int>::max();
+  if (reader < 0 || reader > kMost || writer < 0 || writer > kMost) {
+    return corrupt("DELTA_CHECKPOINT_UNREADABLE", "protocol versions {} and {} are none", reader,
+                   writer);
+  }
   delta::Protocol protocol;
-  protocol.min_reader_version = static_cast<int>(row.integer(0).value_or(0));
-  protocol.min_writer_version = static_cast<int>(row.integer(1).value_or(0));
+  protocol.min_reader_version = static_cast<int>(reader);
+  protocol.min_writer_version = static_cast<int>(writer);
   for (auto& name : row.texts(2).value_or(std::vector<std::string>{})) {
     protocol.reader_features.insert(std::move(name));
   }
@@ -242,44 +299,45 @@ class CheckpointReader {
         path_(path),
         source_(fmt::format("read_parquet({}, hive_partitioning = false)", path_literal(path))) {}
 
-  Result<std::vector<Action>> read(std::vector<std::string>* sidecars) {
+  Status read(delta::CheckpointVisitor* visitor) {
     auto columns = connection_.describe("SELECT * FROM " + source_);
     if (!columns.ok()) return unreadable(std::move(columns).error());
     for (ResultColumn& column : *columns) {
       types_.emplace(std::move(column.name), std::move(column.type));
     }
-    SL_TRY(each("protocol", kProtocol, [&](const Row& row) -> Status {
-      actions_.emplace_back(protocol_of(row));
-      return {};
-    }));
-    SL_TRY(each("metaData", kMetadata, [&](const Row& row) -> Status {
+    auto rows = connection_.query_int("SELECT count(*) FROM " + source_);
+    if (!rows.ok()) return unreadable(std::move(rows).error());
+    visitor->expect(static_cast<size_t>(*rows));
+    const auto on_protocol = [&](const Row& row) -> Status {
+      SL_ASSIGN(delta::Protocol protocol, protocol_of(row));
+      return visitor->take(std::move(protocol));
+    };
+    const auto on_metadata = [&](const Row& row) -> Status {
       SL_ASSIGN(delta::Metadata metadata, metadata_of(row));
-      actions_.emplace_back(std::move(metadata));
-      return {};
-    }));
-    SL_TRY(each("txn", kTxn, [&](const Row& row) -> Status {
-      actions_.emplace_back(
+      return visitor->take(std::move(metadata));
+    };
+    const auto on_txn = [&](const Row& row) {
+      return visitor->take(
           delta::Txn{row.text_or_empty(0), row.integer(1).value_or(0), row.integer(2)});
-      return {};
-    }));
-    SL_TRY(each("domainMetadata", kDomain, [&](const Row& row) -> Status {
-      actions_.emplace_back(delta::DomainMetadata{row.text_or_empty(0), row.text_or_empty(1),
-                                                  row.boolean(2).value_or(false)});
-      return {};
-    }));
-    SL_TRY(each("add", kAdd, [&](const Row& row) -> Status {
-      actions_.emplace_back(add_of(row));
-      return {};
-    }));
-    SL_TRY(each("remove", kRemove, [&](const Row& row) -> Status {
-      actions_.emplace_back(remove_of(row));
-      return {};
-    }));
-    SL_TRY(each("sidecar", kSidecar, [&](const Row& row) -> Status {
-      if (sidecars != nullptr) sidecars->push_back(row.text_or_empty(0));
-      return {};
-    }));
-    return std::move(actions_);
+    };
+    const auto on_domain = [&](const Row& row) {
+      return visitor->take(delta::DomainMetadata{row.text_or_empty(0), row.text_or_empty(1),
+                                                 row.boolean(2).value_or(false)});
+    };
+    SL_TRY(each("protocol", kProtocol, on_protocol));
+    SL_TRY(each("metaData", kMetadata, on_metadata));
+    SL_TRY(each("txn", kTxn, on_txn));
+    SL_TRY(each("domainMetadata", kDomain, on_domain));
+    if (visitor->wants_adds()) {
+      SL_TRY(each("add", kAdd,
+                  [&](const Row& row) { return visitor->take(add_of(row, &partitions_)); }));
+    }
+    if (visitor->wants_removes()) {
+      SL_TRY(each("remove", kRemove,
+                  [&](const Row& row) { return visitor->take(remove_of(row, &partitions_)); }));
+    }
+    return each("sidecar", kSidecar,
+                [&](const Row& row) { return visitor->take_sidecar(row.text_or_empty(0)); });
   }
 
  private:
@@ -326,8 +384,8 @@ class CheckpointReader {
                                         expression(column, members[0]));
     const auto on_columns = [](const std::vector<StreamColumn>&) -> Status { return {}; };
     const auto on_chunk = [&](duckdb_data_chunk chunk) -> Status {
-      const idx_t count = duckdb_data_chunk_get_size(chunk);
-      for (idx_t row = 0; row < count; ++row) SL_TRY(take(Row(chunk, row)));
+      const Columns columns(chunk);
+      for (idx_t row = 0; row < columns.rows(); ++row) SL_TRY(take(Row(columns, row)));
       return {};
     };
     Status done = stream(connection_, sql, on_columns, on_chunk);
@@ -341,39 +399,93 @@ class CheckpointReader {
   const std::string& path_;
   const std::string source_;
   std::map<std::string, DataType> types_;
-  std::vector<Action> actions_;
+  PartitionCache partitions_;
 };
 
-// The structure of a classic checkpoint's rows, for from_json over the log's own JSON lines.
+// The structure of a checkpoint's rows, for from_json over the log's own JSON lines.
 constexpr const char* kVectorStructure =
     R"j({"storageType":"VARCHAR","pathOrInlineDv":"VARCHAR","offset":"INTEGER",)j"
     R"j("sizeInBytes":"INTEGER","cardinality":"BIGINT"})j";
-std::string checkpoint_structure() {
-  return std::string(R"j({"txn":{"appId":"VARCHAR","version":"BIGINT","lastUpdated":"BIGINT"},)j") +
-         R"j("add":{"path":"VARCHAR","partitionValues":"MAP(VARCHAR, VARCHAR)","size":"BIGINT",)j"
-         R"j("modificationTime":"BIGINT","dataChange":"BOOLEAN","stats":"VARCHAR",)j"
-         R"j("tags":"MAP(VARCHAR, VARCHAR)","deletionVector":)j" +
-         kVectorStructure +
-         R"j(,"baseRowId":"BIGINT","defaultRowCommitVersion":"BIGINT",)j"
-         R"j("clusteringProvider":"VARCHAR"},)j"
-         R"j("remove":{"path":"VARCHAR","deletionTimestamp":"BIGINT","dataChange":"BOOLEAN",)j"
-         R"j("extendedFileMetadata":"BOOLEAN","partitionValues":"MAP(VARCHAR, VARCHAR)",)j"
-         R"j("size":"BIGINT","deletionVector":)j" +
-         kVectorStructure +
-         R"j(,"baseRowId":"BIGINT","defaultRowCommitVersion":"BIGINT"},)j"
-         R"j("metaData":{"id":"VARCHAR","name":"VARCHAR","description":"VARCHAR",)j"
-         R"j("format":{"provider":"VARCHAR","options":"MAP(VARCHAR, VARCHAR)"},)j"
-         R"j("schemaString":"VARCHAR","partitionColumns":["VARCHAR"],)j"
-         R"j("configuration":"MAP(VARCHAR, VARCHAR)","createdTime":"BIGINT"},)j"
-         R"j("protocol":{"minReaderVersion":"INTEGER","minWriterVersion":"INTEGER",)j"
-         R"j("readerFeatures":["VARCHAR"],"writerFeatures":["VARCHAR"]},)j"
-         R"j("domainMetadata":{"domain":"VARCHAR","configuration":"VARCHAR","removed":"BOOLEAN"}})j";
+const std::string kFileStructure =
+    std::string(R"j("add":{"path":"VARCHAR","partitionValues":"MAP(VARCHAR, VARCHAR)",)j") +
+    R"j("size":"BIGINT","modificationTime":"BIGINT","dataChange":"BOOLEAN","stats":"VARCHAR",)j"
+    R"j("tags":"MAP(VARCHAR, VARCHAR)","deletionVector":)j" +
+    kVectorStructure +
+    R"j(,"baseRowId":"BIGINT","defaultRowCommitVersion":"BIGINT",)j"
+    R"j("clusteringProvider":"VARCHAR"},)j"
+    R"j("remove":{"path":"VARCHAR","deletionTimestamp":"BIGINT","dataChange":"BOOLEAN",)j"
+    R"j("extendedFileMetadata":"BOOLEAN","partitionValues":"MAP(VARCHAR, VARCHAR)",)j"
+    R"j("size":"BIGINT","deletionVector":)j" +
+    kVectorStructure + R"j(,"baseRowId":"BIGINT","defaultRowCommitVersion":"BIGINT"})j";
+constexpr const char* kOtherStructure =
+    R"j("txn":{"appId":"VARCHAR","version":"BIGINT","lastUpdated":"BIGINT"},)j"
+    R"j("metaData":{"id":"VARCHAR","name":"VARCHAR","description":"VARCHAR",)j"
+    R"j("format":{"provider":"VARCHAR","options":"MAP(VARCHAR, VARCHAR)"},)j"
+    R"j("schemaString":"VARCHAR","partitionColumns":["VARCHAR"],)j"
+    R"j("configuration":"MAP(VARCHAR, VARCHAR)","createdTime":"BIGINT"},)j"
+    R"j("protocol":{"minReaderVersion":"INTEGER","minWriterVersion":"INTEGER",)j"
+    R"j("readerFeatures":["VARCHAR"],"writerFeatures":["VARCHAR"]},)j"
+    R"j("domainMetadata":{"domain":"VARCHAR","configuration":"VARCHAR","removed":"BOOLEAN"})j";
+
+// The structure of JSON text for columns of these types.
+std::string structure_of(const std::vector<Field>& fields) {
+  std::string members;
+  for (const Field& field : fields) {
+    members += members.empty() ? "{" : ",";
+    members += json_string(field.name) + ":";
+    members += field.type.id == TypeId::kStruct ? structure_of(*field.type.fields)
+                                                : json_string(engine_type(field.type));
+  }
+  return members + "}";
+}
+
+// The query of a checkpoint's columns over checkpoint_lines.
+std::string checkpoint_query(const delta::CheckpointContent& content) {
+  std::string structure = "{" + kFileStructure;
+  if (!content.only_files) structure += std::string(",") + kOtherStructure;
+  structure += "}";
+  const std::string rows = fmt::format("SELECT unnest(from_json(line, {})) FROM checkpoint_lines",
+                                       quote_literal(structure));
+  std::string members;
+  const auto member = [&](const std::string& name, const std::string& value) {
+    members += fmt::format("{}{} := {}", members.empty() ? "" : ", ", quote_name(name), value);
+  };
+  for (const char* name :
+       {"path", "partitionValues", "size", "modificationTime", "dataChange", "stats", "tags",
+        "deletionVector", "baseRowId", "defaultRowCommitVersion", "clusteringProvider"}) {
+    if (std::string_view(name) == "stats" && !content.json_stats) continue;
+    member(name, fmt::format("add.{}", quote_name(name)));
+  }
+  if (content.parsed_stats) {
+    member("stats_parsed",
+           fmt::format("CASE WHEN json_valid(add.stats) THEN from_json(add.stats, {}) END",
+                       quote_literal(structure_of(content.parsed_stats->fields))));
+  }
+  if (content.parsed_partition_values && !content.parsed_partition_values->fields.empty()) {
+    std::string values;
+    for (const Field& field : content.parsed_partition_values->fields) {
+      const std::string text =
+          fmt::format("map_extract_value(add.\"partitionValues\", {})", quote_literal(field.name));
+      // A binary's characters are its bytes.
+      const std::string value =
+          field.type.id == TypeId::kBinary
+              ? fmt::format("encode({})", text)
+              : fmt::format("TRY_CAST({} AS {})", text, engine_type(field.type));
+      values +=
+          fmt::format("{}{} := {}", values.empty() ? "" : ", ", quote_name(field.name), value);
+    }
+    member("partitionValues_parsed", fmt::format("struct_pack({})", values));
+  }
+  return fmt::format(
+      "SELECT * REPLACE (CASE WHEN add.path IS NOT NULL THEN struct_pack({}) END AS add) FROM ({})",
+      members, rows);
 }
 
 void destroy_appender(duckdb_appender* appender) { duckdb_appender_destroy(appender); }
 using Appender = Handle<duckdb_appender, destroy_appender>;
 
-Status append_lines(Connection& connection, const char* table, const std::vector<Action>& actions) {
+Status append_lines(Connection& connection, const char* table,
+                    const delta::CheckpointContent& content) {
   Appender appender;
   if (duckdb_appender_create(raw(connection), nullptr, table, appender.out()) != DuckDBSuccess) {
     return internal_error("ENGINE_ERROR", "the engine does not take rows for table {}", table);
@@ -385,11 +497,12 @@ Status append_lines(Connection& connection, const char* table, const std::vector
     return engine_error(duckdb_error_data_error_type(data.get()),
                         duckdb_error_data_message(data.get()));
   };
-  for (const Action& action : actions) {
+  const auto append = [&](const Action& action) -> Status {
     const std::string line = delta::print_action(action);
     SL_TRY(check(duckdb_append_varchar_length(appender.get(), line.data(), line.size())));
-    SL_TRY(check(duckdb_appender_end_row(appender.get())));
-  }
+    return check(duckdb_appender_end_row(appender.get()));
+  };
+  SL_TRY(content.each(append));
   return check(duckdb_appender_flush(appender.get()));
 }
 
@@ -397,21 +510,19 @@ class DuckParquetPort final : public delta::ParquetPort {
  public:
   explicit DuckParquetPort(std::shared_ptr<Database> database) : database_(std::move(database)) {}
 
-  Result<std::vector<Action>> read_checkpoint(const std::string& path,
-                                              std::vector<std::string>* sidecars) override {
+  Status read_checkpoint(const std::string& path, delta::CheckpointVisitor* visitor) override {
     SL_ASSIGN(const auto connection, database_->connect());
-    return CheckpointReader(*connection, path).read(sidecars);
+    return CheckpointReader(*connection, path).read(visitor);
   }
 
-  Status write_checkpoint(const std::string& path, const std::vector<Action>& actions) override {
+  Status write_checkpoint(const std::string& path,
+                          const delta::CheckpointContent& content) override {
     SL_ASSIGN(const auto connection, database_->connect());
     // Temporary tables belong to the connection, so the name is this call's own.
     SL_TRY(connection->execute("CREATE TEMP TABLE checkpoint_lines(line VARCHAR)"));
-    SL_TRY(append_lines(*connection, "checkpoint_lines", actions));
-    SL_TRY(connection->execute(
-        fmt::format("COPY (SELECT unnest(from_json(line, {})) FROM checkpoint_lines) TO {} "
-                    "(FORMAT parquet, COMPRESSION snappy)",
-                    quote_literal(checkpoint_structure()), quote_literal(path))));
+    SL_TRY(append_lines(*connection, "checkpoint_lines", content));
+    SL_TRY(connection->execute(fmt::format("COPY ({}) TO {} (FORMAT parquet, COMPRESSION snappy)",
+                                           checkpoint_query(content), quote_literal(path))));
     return {};
   }
 

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "delta/action_json.h"
+#include "delta/test_support.h"
 #include "duck/delta_io.h"
 
 namespace strandline::duck {
@@ -39,13 +40,19 @@ class ParquetPortTest : public ::testing::Test {
 
   std::vector<std::string> round_trip(const std::vector<delta::Action>& actions) {
     const std::string path = directory_ / ".checkpoint [x].parquet";
-    const Status written = port_->write_checkpoint(path, actions);
+    delta::CheckpointContent content;
+    content.each = [&](const delta::CheckpointContent::Take& take) -> Status {
+      for (const delta::Action& action : actions) SL_TRY(take(action));
+      return {};
+    };
+    const Status written = port_->write_checkpoint(path, content);
     EXPECT_TRUE(written.ok()) << (written.ok() ? "" : written.error().message);
-    std::vector<std::string> sidecars;
-    auto read = port_->read_checkpoint(path, &sidecars);
+    delta::AllActions all;
+    const Status read = port_->read_checkpoint(path, &all);
     EXPECT_TRUE(read.ok()) << (read.ok() ? "" : read.error().message);
-    EXPECT_THAT(sidecars, IsEmpty());
-    return read.ok() ? lines(*read) : std::vector<std::string>{};
+    EXPECT_THAT(all.sidecars, IsEmpty());
+    EXPECT_EQ(all.expected, actions.size());
+    return lines(all.actions);
   }
 
   std::shared_ptr<Database> database_;
@@ -109,24 +116,25 @@ TEST_F(ParquetPortTest, ParsedStatisticsBecomeText) {
               "{'path': 'side.parquet', 'sizeInBytes': 1} AS sidecar) TO " +
               quote_literal(path) + " (FORMAT parquet)")
           .ok());
-  std::vector<std::string> sidecars;
-  auto actions = port_->read_checkpoint(path, &sidecars);
-  ASSERT_TRUE(actions.ok()) << actions.error().message;
-  EXPECT_THAT(sidecars, ElementsAre("side.parquet"));
-  ASSERT_EQ(actions->size(), 1u);
+  delta::AllActions all;
+  const Status read = port_->read_checkpoint(path, &all);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_THAT(all.sidecars, ElementsAre("side.parquet"));
+  ASSERT_EQ(all.actions.size(), 1u);
   EXPECT_EQ(
-      std::get<delta::AddFile>(actions->at(0)).stats,
+      *std::get<delta::AddFile>(all.actions[0]).stats,
       R"({"numRecords":5,"minValues":{"t":"2024-01-01T00:00:00.123Z","n":1.5,"f":null,"s":"x\"y"}})");
 }
 
 TEST_F(ParquetPortTest, UnreadableFilesAreNamed) {
   const std::string path = directory_ / "broken.parquet";
   std::ofstream(path) << "PAR1 this is no checkpoint";
-  auto actions = port_->read_checkpoint(path, nullptr);
-  ASSERT_FALSE(actions.ok());
-  EXPECT_EQ(actions.error().kind, ErrorKind::kCorrupt);
-  EXPECT_THAT(actions.error().message, HasSubstr("broken.parquet"));
-  auto missing = port_->read_checkpoint(directory_ / "missing.parquet", nullptr);
+  delta::AllActions all;
+  const Status read = port_->read_checkpoint(path, &all);
+  ASSERT_FALSE(read.ok());
+  EXPECT_EQ(read.error().kind, ErrorKind::kCorrupt);
+  EXPECT_THAT(read.error().message, HasSubstr("broken.parquet"));
+  const Status missing = port_->read_checkpoint(directory_ / "missing.parquet", &all);
   ASSERT_FALSE(missing.ok());
   EXPECT_EQ(missing.error().kind, ErrorKind::kIo);
 }

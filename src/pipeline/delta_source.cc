@@ -263,7 +263,6 @@ Result<std::shared_ptr<const delta::Snapshot>> delta_range(
         shown);
   }
   part->files.clear();
-  part->tombstones.clear();
   SL_ASSIGN(const auto reached, walk(
                                     table, options, from, to.version, shown,
                                     [&](const delta::AddFile& file) {
