@@ -93,7 +93,7 @@ Result<LogFiles> list_log(storage::Store* store, const std::string& table_path) 
         continue;
       }
       if (name == ".crc") {
-        log.checksums.insert(*version);
+        log.checksums.emplace(*version, file.path);
         continue;
       }
       if (take(&name, ".checkpoint.")) {

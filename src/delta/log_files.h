@@ -2,7 +2,6 @@
 #pragma once
 
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -22,8 +21,7 @@ struct Checkpoint {
 struct LogFiles {
   std::map<Version, storage::FileInfo> commits;
   std::vector<Checkpoint> checkpoints;  // complete ones, by ascending version
-  // Versions with a `version.crc` file.
-  std::set<Version> checksums;
+  std::map<Version, std::string> checksums;  // paths of `version.crc`
   // Paths of everything else that belongs to a version, by the last version it covers: parts of
   // incomplete checkpoints, compacted commits.
   std::multimap<Version, std::string> others;
