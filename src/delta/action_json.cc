@@ -478,7 +478,7 @@ void print_field(const char* name, const Shared<T>& value, JsonWriter* out) {
   if (value) print_field(name, *value, out);
 }
 
-void print_field(const char* name, const FileStats& value, JsonWriter* out) {
+void print_field(const char* name, const StatsText& value, JsonWriter* out) {
   if (value) print_field(name, *value, out);
 }
 

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "delta/file_stats.h"
+#include "delta/stats_text.h"
 #include "delta/shared.h"
 
 namespace strandline::delta {
@@ -48,14 +48,14 @@ struct DeletionVectorDescriptor {
 // By physical name; the empty string of the log is null, as for every type (section 5).
 using PartitionValues = SharedMap<std::optional<std::string>>;
 
-// File actions are kept small: see shared.h and file_stats.h.
+// File actions are kept small: see shared.h and stats_text.h.
 struct AddFile {
   std::string path;  // percent-encoded as in the log
   PartitionValues partition_values;
   int64_t size_bytes = 0;
   int64_t modification_time_ms = 0;
   bool data_change = true;
-  FileStats stats;  // JSON text
+  StatsText stats;  // JSON text
   SharedMap<std::string> tags;
   Shared<DeletionVectorDescriptor> deletion_vector;
   std::optional<int64_t> base_row_id;

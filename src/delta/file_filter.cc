@@ -534,7 +534,8 @@ FileJudge::Verdict FileJudge::judge(const AddFile& file) {
     return Verdict::kExcludedByPartition;
   }
   if (!impl.reader || !file.stats) return Verdict::kMayMatch;
-  const auto& stats = impl.reader->read(*file.stats);
+  const std::string text = *file.stats;
+  const auto& stats = impl.reader->read(text);
   impl.num_records = stats.num_records;
   for (size_t i = 0; i < impl.stored.size(); ++i) {
     impl.known[impl.stored[i]].stats = stats.columns[i];

@@ -196,7 +196,7 @@ delta::AddFile add_of(const Row& row, PartitionCache* partitions) {
   add.size_bytes = row.integer(2).value_or(0);
   add.modification_time_ms = row.integer(3).value_or(0);
   add.data_change = row.boolean(4).value_or(false);
-  if (const auto stats = row.view(kAddStats)) add.stats = delta::FileStats(*stats);
+  if (const auto stats = row.view(kAddStats)) add.stats = delta::StatsText(*stats);
   add.tags = row.plain_map(6);
   add.base_row_id = row.integer(7);
   add.default_row_commit_version = row.integer(8);

@@ -1,4 +1,4 @@
-#include "delta/file_stats.h"
+#include "delta/stats_text.h"
 
 #include <array>
 
@@ -65,7 +65,7 @@ Shared<std::string> shared_frame(const std::string& frame) {
 
 }  // namespace
 
-FileStats::FileStats(std::string_view text) {
+StatsText::StatsText(std::string_view text) {
   thread_local std::string frame;
   thread_local std::string values;
   frame.clear();
@@ -79,7 +79,7 @@ FileStats::FileStats(std::string_view text) {
   }
 }
 
-std::string FileStats::operator*() const {
+std::string StatsText::operator*() const {
   if (!packed_->frame) return packed_->values;
   const std::string& frame = *packed_->frame;
   std::string_view values = packed_->values;

@@ -12,15 +12,15 @@ namespace strandline::delta {
 // Used as an optional<std::string>, except that reading makes the text anew: `*stats` is a value,
 // so keep it in a std::string, not in a view. Files of a table have the same words around their
 // values, which are kept once; copies share what they hold. Any text comes back as it was.
-class FileStats {
+class StatsText {
  public:
-  FileStats() = default;
-  FileStats(std::nullopt_t) {}
-  FileStats(std::string_view text);
-  FileStats(const std::string& text) : FileStats(std::string_view(text)) {}
-  FileStats(const char* text) : FileStats(std::string_view(text)) {}
-  FileStats(const std::optional<std::string>& text) {
-    if (text) *this = FileStats(*text);
+  StatsText() = default;
+  StatsText(std::nullopt_t) {}
+  StatsText(std::string_view text);
+  StatsText(const std::string& text) : StatsText(std::string_view(text)) {}
+  StatsText(const char* text) : StatsText(std::string_view(text)) {}
+  StatsText(const std::optional<std::string>& text) {
+    if (text) *this = StatsText(*text);
   }
 
   bool has_value() const { return packed_.has_value(); }
@@ -35,7 +35,7 @@ class FileStats {
   std::string value_or(std::string fallback) const { return has_value() ? **this : fallback; }
   void reset() { packed_.reset(); }
 
-  friend bool operator==(const FileStats& a, const FileStats& b) {
+  friend bool operator==(const StatsText& a, const StatsText& b) {
     return a.has_value() == b.has_value() && (!a || *a == *b);
   }
 
