@@ -20,7 +20,7 @@ struct Checkpoint {
 // saves a listing only where the store can list from a name on, and the listing is never wrong.
 struct LogFiles {
   std::map<Version, storage::FileInfo> commits;
-  std::vector<Checkpoint> checkpoints;  // complete ones, by ascending version
+  std::vector<Checkpoint> checkpoints;       // complete ones, by ascending version
   std::map<Version, std::string> checksums;  // paths of `version.crc`
   // Paths of everything else that belongs to a version, by the last version it covers: parts of
   // incomplete checkpoints, compacted commits.

@@ -16,6 +16,7 @@
 #include "delta/data_path.h"
 #include "delta/deletion_vector.h"
 #include "delta/features.h"
+#include "delta/log_cleanup.h"
 #include "delta/log_files.h"
 
 namespace strandline::delta {
@@ -518,11 +519,15 @@ Result<CommitOutcome> Transaction::Impl::write() {
 
 void Transaction::Impl::write_due_checkpoint(Committed* committed) const {
   if (!checkpoint_is_due(*view, committed->version)) return;
-  const auto snapshot =
-      creates ? table.snapshot(committed->version) : table.snapshot_after(read, committed->version);
-  const Status written =
-      snapshot.ok() ? write_checkpoint(table, **snapshot) : Status(snapshot.error());
-  if (!written.ok()) committed->checkpoint_problem = written.error().message;
+  const auto write = [&]() -> Status {
+    SL_ASSIGN(const auto snapshot, creates ? table.snapshot(committed->version)
+                                           : table.snapshot_after(read, committed->version));
+    SL_TRY(write_checkpoint(table, *snapshot));
+    SL_TRY(clean_log(table, *snapshot, now_ms()));
+    return {};
+  };
+  if (const Status written = write(); !written.ok())
+    committed->checkpoint_problem = written.error().message;
 }
 
 Transaction::Transaction(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -38,7 +38,7 @@ Result<TableDefinition> define_table(const NewTable& table);
 
 struct Committed {
   Version version = -1;
-  // Why a due checkpoint could not be written, if so; the commit stands.
+  // Why a due checkpoint could not be written or the expired log not be removed; the commit stands.
   std::string checkpoint_problem = {};
 };
 // Another writer won by the rules of section 2; nothing was written.
