@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <unordered_set>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "delta/action_json.h"
 #include "delta/checksum.h"
 #include "delta/data_path.h"
@@ -23,12 +25,34 @@ const CommitInfo* find_commit_info(const std::vector<Action>& actions) {
   return nullptr;
 }
 
+// The columns that a table's metadata speaks of: each once, and the partition columns among them.
+Status check_metadata(const Snapshot& snapshot) {
+  std::set<std::string> names;
+  for (const Field& field : snapshot.schema.fields) {
+    if (names.insert(fold_name(field.name)).second) continue;
+    return corrupt("DELTA_DUPLICATE_COLUMNS_FOUND",
+                   "table {} has the column {} twice at version {}", snapshot.table_path,
+                   field.name, snapshot.version);
+  }
+  for (const std::string& name : snapshot.metadata.partition_columns) {
+    if (names.contains(fold_name(name))) continue;
+    return corrupt("DELTA_PARTITION_COLUMN_NOT_FOUND",
+                   "table {} is partitioned by {} at version {}, which is no column of it",
+                   snapshot.table_path, name, snapshot.version);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<Action>> read_commit(storage::Store* store, const std::string& table_path,
                                         Version version) {
   const std::string path = commit_path(table_path, version);
   SL_ASSIGN(std::string text, store->read(path));
+  // No writer leaves one behind; what it held is lost.
+  if (text.empty()) {
+    return corrupt("DELTA_COMMIT_EMPTY", "commit {} is empty: restore the file", path);
+  }
   return parse_actions(std::move(text), path);
 }
 
@@ -110,10 +134,12 @@ class LogReader::Replay : public CheckpointVisitor {
   const std::vector<std::string>& sidecars() const { return sidecars_; }
   bool has_protocol() const { return has_protocol_; }
   bool has_metadata() const { return has_metadata_; }
+  int64_t checkpoint_files() const { return checkpoint_files_; }
   bool checkpoint_has_protocol() const { return checkpoint_has_protocol_; }
   bool checkpoint_has_metadata() const { return checkpoint_has_metadata_; }
 
   Status operator()(AddFile&& file) {
+    if (in_checkpoint_) ++checkpoint_files_;
     SL_TRY(check(file.path, file.size_bytes, file.deletion_vector));
     if (is_new(file) && wants_adds()) snapshot_->files.push_back(std::move(file));
     return {};
@@ -214,6 +240,7 @@ class LogReader::Replay : public CheckpointVisitor {
   std::string key_;
   std::vector<std::string> sidecars_;
   size_t sorted_from_ = 0;
+  int64_t checkpoint_files_ = 0;
   bool older_is_sorted_ = false;
   bool in_checkpoint_ = false;
   bool has_protocol_ = false;
@@ -332,6 +359,14 @@ Result<LogReader::State> LogReader::read_from(const LogFiles& log, const Checkpo
                      checkpoint->paths[0],
                      replay.checkpoint_has_protocol() ? "metaData" : "protocol");
     }
+    const std::optional<int64_t> promised = promised_files(checkpoint->version);
+    if (!for_tombstones && promised && *promised != replay.checkpoint_files()) {
+      checkpoint_failed_ = true;
+      return corrupt("DELTA_CHECKPOINT_INCOMPLETE",
+                     "checkpoint {} lists {} files, but _last_checkpoint says {}: remove the "
+                     "checkpoint if the commits before it are kept, else restore it",
+                     checkpoint->paths[0], replay.checkpoint_files(), *promised);
+    }
   }
   if (Status finished = finish(&replay, snapshot); !finished.ok()) {
     checkpoint_failed_ = checkpoint != nullptr;
@@ -356,7 +391,7 @@ Status LogReader::finish(Replay* replay, Snapshot* snapshot) const {
   auto schema = parse_schema(snapshot->metadata.schema_string);
   if (!schema.ok()) return schema.error().with_context("table " + table_path_);
   snapshot->schema = std::move(schema).value();
-  return {};
+  return check_metadata(*snapshot);
 }
 
 Result<int64_t> LogReader::timestamp_of(const LogFiles& log, const Snapshot& snapshot,
@@ -369,6 +404,17 @@ Result<int64_t> LogReader::timestamp_of(const LogFiles& log, const Snapshot& sna
   if (own) return *own;
   SL_ASSIGN(const std::vector<Action> actions, read_commit(store_, table_path_, snapshot.version));
   return in_commit_timestamp(actions, commit->second.path);
+}
+
+std::optional<int64_t> LogReader::promised_files(Version version) const {
+  const auto text = store_->read(log_directory(table_path_) + "/_last_checkpoint");
+  if (!text.ok()) return std::nullopt;
+  const auto hint = Json::parse(*text);
+  if (!hint.ok()) return std::nullopt;
+  const Json* const of = hint->get("version");
+  const Json* const files = hint->get("numOfAddFiles");
+  if (of == nullptr || files == nullptr || of->as_int() != version) return std::nullopt;
+  return files->as_int();
 }
 
 Status LogReader::read_checkpoint(const Checkpoint& checkpoint, Replay* replay) {

@@ -56,6 +56,9 @@ class LogReader {
                           bool for_tombstones);
   Status read_checkpoint(const Checkpoint& checkpoint, Replay* replay);
   Status read_checkpoint_file(const std::string& path, Replay* replay);
+  // How many files _last_checkpoint says that the checkpoint of a version lists. The file is a
+  // hint: it may be absent, damaged or of another version.
+  std::optional<int64_t> promised_files(Version version) const;
   Status finish(Replay* replay, Snapshot* snapshot) const;
   Result<int64_t> timestamp_of(const LogFiles& log, const Snapshot& snapshot,
                                std::optional<int64_t> own, const Checkpoint* checkpoint);

@@ -160,7 +160,10 @@ Result<std::map<size_t, RowSet>> Table::load_deletion_vectors(const Snapshot& sn
     const AddFile& file = snapshot.files[i];
     if (!file.deletion_vector) continue;
     auto rows = reader.read(*file.deletion_vector);
-    if (!rows.ok()) return rows.error().with_context("deletion vector of " + file.path);
+    if (!rows.ok()) {
+      return rows.error().with_context(fmt::format("table {}, version {}, deletion vector of {}",
+                                                   path_, snapshot.version, file.path));
+    }
     result.emplace_hint(result.end(), i, std::move(rows).value());
   }
   return result;
