@@ -6,7 +6,7 @@ from pathlib import Path
 import independent
 import model
 import pytest
-from harness import query, quote, run_pipeline, write_json_lines
+from harness import query, quote, run_pipeline, sql_text, write_json_lines
 
 BATCHES = 14  # beyond the checkpoint at every tenth commit
 
@@ -186,3 +186,19 @@ def test_the_state_is_not_in_the_way(history):
         state = table_path(warehouse, name) / "_strandline_state"
         assert (state / "_delta_log").exists()
         assert len(independent.rows(state)) >= 0
+
+
+def test_version_two_checkpoints_with_struct_statistics(tmp_path):
+    """The checkpoint alone, with statistics in columns only, is enough for both readers."""
+    warehouse = tmp_path / "w"
+    sql_text(warehouse, """
+        CREATE TABLE t (id BIGINT, name STRING, d DECIMAL(12,2), ts TIMESTAMP, p INT) PARTITIONED BY (p)
+        TBLPROPERTIES ('delta.checkpointPolicy' = 'v2', 'delta.checkpointInterval' = '1',
+                       'delta.checkpoint.writeStatsAsStruct' = 'true', 'delta.checkpoint.writeStatsAsJson' = 'false');
+        INSERT INTO t VALUES (1, 'x"y', 1.5, TIMESTAMP '2024-01-01 00:00:00.123456Z', 1);
+        INSERT INTO t VALUES (2, NULL, 2.5, NULL, 2);""")
+    log = table_path(warehouse, "t") / "_delta_log"
+    assert len(list((log / "_sidecars").iterdir())) == 2
+    for commit in log.glob(f"{'[0-9]' * 20}.json"):
+        commit.unlink()
+    assert sorted(row["name"] or "" for row in assert_same(warehouse, "t")) == ["", 'x"y']
