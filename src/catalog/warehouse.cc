@@ -294,6 +294,25 @@ class DirectoryWarehouse : public Warehouse {
     return store_->remove_tree(entry_folder(stored_catalog, schema));
   }
 
+  Status set_schema_comment(const std::string& catalog, const std::string& schema,
+                            const std::optional<std::string>& comment) override {
+    SL_ASSIGN(const bool exists, schema_exists(catalog, schema));
+    if (!exists) return schema_missing(catalog, schema);
+    const auto file = comment_file(catalog, schema);
+    if (!comment) return store_->remove(file);
+    SL_TRY(prepare());
+    SL_TRY(store_->make_directories(entry_folder(catalog, schema)));
+    return store_->put(file, *comment);
+  }
+
+  Result<std::optional<std::string>> schema_comment(const std::string& catalog,
+                                                    const std::string& schema) const override {
+    auto text = store_->read(comment_file(catalog, schema));
+    if (text.ok()) return std::optional<std::string>(std::move(text).value());
+    if (is_not_found(text.error())) return std::optional<std::string>();
+    return text.error();
+  }
+
   Status create_view(const QualifiedName& name, const View& view, bool or_replace) override {
     SL_ASSIGN(const auto entry, registered(name));
     SL_ASSIGN(const bool is_table, table_exists(name));
@@ -344,6 +363,29 @@ class DirectoryWarehouse : public Warehouse {
     // The log goes first: a drop that stops half-way leaves files that no table names.
     SL_TRY(store_->remove_tree(path + "/_delta_log"));
     return store_->remove_tree(path);
+  }
+
+  Status rename_table(const QualifiedName& from, const QualifiedName& to) override {
+    SL_ASSIGN(const auto taken, registered(to));
+    SL_ASSIGN(const bool is_table, table_exists(to));
+    if (taken || is_table) {
+      return already_exists("TABLE_OR_VIEW_ALREADY_EXISTS", "{} exists: choose another name",
+                            to.to_string());
+    }
+    SL_ASSIGN(const bool to_schema, schema_exists(to.catalog, to.schema));
+    if (!to_schema) return schema_missing(to.catalog, to.schema);
+    SL_ASSIGN(const auto entry, registered(from));
+    if (entry && !entry->second.view) {
+      SL_TRY(write_entry(to, entry->second, false));
+      return store_->remove(entry_file(QualifiedName{from.catalog, from.schema, entry->first}));
+    }
+    SL_ASSIGN(const bool exists, table_exists(from));
+    if (!exists) {
+      return not_found("TABLE_OR_VIEW_NOT_FOUND", "there is no table {}", from.to_string());
+    }
+    const auto schema = schema_path(to.catalog, to.schema);
+    SL_TRY(store_->make_directories(schema));
+    return store_->rename(table_path(from), schema + "/" + encode_name(to.name));
   }
 
   Result<std::vector<std::string>> catalogs() const override {
@@ -405,6 +447,10 @@ class DirectoryWarehouse : public Warehouse {
   }
   std::string entry_file(const QualifiedName& name) const {
     return entry_folder(name.catalog, name.schema) + "/" + encode_name(name.name) + ".json";
+  }
+  // No entry's name: a leading '_' of a name is encoded.
+  std::string comment_file(const std::string& catalog, const std::string& schema) const {
+    return entry_folder(catalog, schema) + "/_comment";
   }
   static std::optional<std::string> entry_name(const std::string& path) {
     const auto file = base_name(path);

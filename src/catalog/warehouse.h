@@ -33,8 +33,8 @@ struct Defaults {
 
 // Layout: <root>/<catalog>/<schema>/<table>/ with _delta_log; names percent-encoded where the file
 // system or this layout needs it; `_strandline/` holds warehouse.json (format version), pipelines/
-// (checkpoints, event logs) and catalog/ (views, tables that lie elsewhere). The schema `default`
-// exists in every catalog. Thread-safe.
+// (checkpoints, event logs) and catalog/ (views, tables that lie elsewhere, comments of schemas).
+// The schema `default` exists in every catalog. Thread-safe.
 class Warehouse {
  public:
   // Opens or prepares a warehouse; nothing is written until something is created.
@@ -70,6 +70,11 @@ class Warehouse {
   // Errors: kNotFound, kInvalidArgument when not empty and not cascade.
   virtual Status drop_schema(const std::string& catalog, const std::string& schema,
                              bool cascade) = 0;
+  // nullopt takes the comment away. Errors: kNotFound.
+  virtual Status set_schema_comment(const std::string& catalog, const std::string& schema,
+                                    const std::optional<std::string>& comment) = 0;
+  virtual Result<std::optional<std::string>> schema_comment(const std::string& catalog,
+                                                            const std::string& schema) const = 0;
   virtual Status create_view(const QualifiedName& name, const View& view, bool or_replace) = 0;
   virtual Status drop_view(const QualifiedName& name) = 0;
   // Makes the name stand for a table elsewhere (CREATE TABLE ... LOCATION), an absolute directory.
@@ -78,6 +83,10 @@ class Warehouse {
   virtual Result<bool> is_external(const QualifiedName& name) const = 0;
   // Removes the table's directory; of an external table only the name. Errors: kNotFound.
   virtual Status drop_table(const QualifiedName& name) = 0;
+
+  // Gives a table another name, in its schema or another one: its directory moves; an external
+  // table stays where it is. Errors: kNotFound, kAlreadyExists.
+  virtual Status rename_table(const QualifiedName& from, const QualifiedName& to) = 0;
 
   virtual Result<std::vector<std::string>> catalogs() const = 0;
   virtual Result<std::vector<std::string>> schemas(const std::string& catalog) const = 0;

@@ -175,5 +175,37 @@ TEST_F(WarehouseTest, PipelineFoldersAreEncoded) {
   EXPECT_EQ(warehouse_->pipeline_directory("a/b"), "/lake/_strandline/pipelines/a%2Fb");
 }
 
+TEST_F(WarehouseTest, TablesAreRenamed) {
+  ASSERT_TRUE(warehouse_->create_schema("main", "s", false).ok());
+  make_table(name({"a.b"}));
+  ASSERT_TRUE(warehouse_->rename_table(name({"a.b"}), name({"s", "c d"})).ok());
+  EXPECT_FALSE(*warehouse_->table_exists(name({"a.b"})));
+  EXPECT_TRUE(*warehouse_->table_exists(name({"s", "c d"})));
+
+  // An external table stays where it is.
+  ASSERT_TRUE(warehouse_->register_location(name({"out"}), "/elsewhere/t").ok());
+  ASSERT_TRUE(warehouse_->rename_table(name({"out"}), name({"s", "in"})).ok());
+  EXPECT_EQ(warehouse_->table(name({"s", "in"}))->path(), "/elsewhere/t");
+  EXPECT_FALSE(*warehouse_->is_external(name({"out"})));
+
+  EXPECT_EQ(warehouse_->rename_table(name({"s", "c d"}), name({"s", "IN"})).error().code,
+            "TABLE_OR_VIEW_ALREADY_EXISTS");
+  EXPECT_EQ(warehouse_->rename_table(name({"nothing"}), name({"x"})).error().code,
+            "TABLE_OR_VIEW_NOT_FOUND");
+  EXPECT_EQ(warehouse_->rename_table(name({"s", "c d"}), name({"nowhere", "x"})).error().code,
+            "SCHEMA_NOT_FOUND");
+}
+
+TEST_F(WarehouseTest, SchemasHaveComments) {
+  ASSERT_TRUE(warehouse_->create_schema("main", "s", false).ok());
+  EXPECT_FALSE(warehouse_->schema_comment("main", "s")->has_value());
+  ASSERT_TRUE(warehouse_->set_schema_comment("main", "S", "what it's for").ok());
+  EXPECT_EQ(**warehouse_->schema_comment("main", "s"), "what it's for");
+  EXPECT_TRUE(warehouse_->tables("main", "s")->empty());
+  ASSERT_TRUE(warehouse_->set_schema_comment("main", "s", std::nullopt).ok());
+  EXPECT_FALSE(warehouse_->schema_comment("main", "s")->has_value());
+  EXPECT_EQ(warehouse_->set_schema_comment("main", "none", "x").error().code, "SCHEMA_NOT_FOUND");
+}
+
 }  // namespace
 }  // namespace strandline::catalog

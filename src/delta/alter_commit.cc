@@ -28,7 +28,7 @@ Result<std::optional<Version>> try_alteration(
     SL_TRY(assign_row_ids(table));
     return std::optional<Version>();
   }
-  SL_ASSIGN(Transaction transaction, Transaction::begin(table, snapshot, RowRules::kEvaluated));
+  SL_ASSIGN(Transaction transaction, Transaction::begin(table, snapshot));
   alteration.apply_to(&transaction);
   if (!alteration.depends_on_rows()) transaction.set_blind_append();
   transaction.set_operation(operation.name, operation.parameters);
@@ -39,7 +39,7 @@ Result<std::optional<Version>> try_alteration(
 // Re-adds the files that have no row id. Gives the version read when there are none.
 Result<Version> try_assign_row_ids(const Table& table) {
   SL_ASSIGN(const auto snapshot, table.snapshot());
-  SL_ASSIGN(Transaction transaction, Transaction::begin(table, snapshot, RowRules::kEvaluated));
+  SL_ASSIGN(Transaction transaction, Transaction::begin(table, snapshot));
   if (!supports(snapshot->protocol, "rowTracking")) {
     // From this commit on every writer gives new files their row ids.
     transaction.set_protocol(with_features(snapshot->protocol, {"rowTracking", "domainMetadata"}));

@@ -111,8 +111,8 @@ Status Alteration::set_properties(const std::map<std::string, std::string>& prop
   }
   const Protocol protocol = with_features(protocol_, features);
   metadata.schema_string = print_schema(schema);
-  SL_TRY(check_writable(with_features(protocol, required_features(metadata, schema)), metadata,
-                        schema, base_->table_path, RowRules::kEvaluated));
+  SL_TRY(check_writable(with_features(protocol, required_features(metadata, schema)),
+                        base_->table_path));
 
   metadata_ = std::move(metadata);
   schema_ = std::move(schema);

@@ -46,7 +46,7 @@ class AlterTest : public ::testing::Test {
     definition.partition_columns = std::move(partitions);
     definition.properties = kPlain;
     for (const auto& [key, value] : properties) definition.properties[key] = value;
-    auto transaction = Transaction::create(table_, definition, RowRules::kEvaluated);
+    auto transaction = Transaction::create(table_, definition);
     ASSERT_TRUE(transaction.ok()) << transaction.error().message;
     ASSERT_TRUE(transaction->commit_or_error().ok());
   }
@@ -264,9 +264,7 @@ TEST_F(AlterTest, ConstraintsGuardTheirColumns) {
   EXPECT_EQ(
       alter([](Alteration* a) { return a->set_properties({{"delta.constraints.x", "true"}}); }),
       "DELTA_ADD_CONSTRAINTS");
-  // A writer that evaluates nothing is refused.
-  EXPECT_FALSE(Transaction::begin(table_, snapshot()).ok());
-  EXPECT_TRUE(Transaction::begin(table_, snapshot(), RowRules::kEvaluated).ok());
+  EXPECT_TRUE(Transaction::begin(table_, snapshot()).ok());
   EXPECT_EQ(alter([](Alteration* a) { return a->drop_constraint("positive", false); }), "ok");
   EXPECT_TRUE(Transaction::begin(table_, snapshot()).ok());
   EXPECT_EQ(alter([](Alteration* a) { return a->drop_constraint("positive", false); }),

@@ -110,8 +110,7 @@ Result<TableDefinition> define_table(const NewTable& table) {
   features.merge(required_features(metadata, schema));
   if (features.count("rowTracking") > 0) features.insert("domainMetadata");
   definition.protocol = with_features(Protocol{1, 2, {}, {}}, features);
-  SL_TRY(check_writable(definition.protocol, metadata, schema, "of this definition",
-                        RowRules::kEvaluated));
+  SL_TRY(check_writable(definition.protocol, "of this definition"));
   return definition;
 }
 

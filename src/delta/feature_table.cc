@@ -15,21 +15,19 @@ constexpr auto kNo = Feature::Support::kNo;
 constexpr auto kYes = Feature::Support::kYes;
 constexpr auto kNever = Feature::Write::kNo;
 constexpr auto kWrite = Feature::Write::kYes;
-constexpr auto kRules = Feature::Write::kWithRules;
 using Use = Feature::Use;
 
 // clang-format off
 constexpr Feature kFeatures[] = {
     // name, kind, read, write, feed, use, what, type, legacy writer, legacy reader, note
     {"appendOnly", kW, kYes, kWrite, kYes, Use::kFlag, "delta.appendOnly", TypeId::kVoid, 2},
-    {"invariants", kW, kYes, kRules, kYes, Use::kColumn, "delta.invariants", TypeId::kVoid, 2},
-    {"checkConstraints", kW, kYes, kRules, kYes, Use::kPropertyPrefix, "delta.constraints.", TypeId::kVoid, 3},
+    {"invariants", kW, kYes, kWrite, kYes, Use::kColumn, "delta.invariants", TypeId::kVoid, 2},
+    {"checkConstraints", kW, kYes, kWrite, kYes, Use::kPropertyPrefix, "delta.constraints.", TypeId::kVoid, 3},
     {"changeDataFeed", kW, kYes, kWrite, kYes, Use::kFlag, "delta.enableChangeDataFeed", TypeId::kVoid, 4},
-    {"generatedColumns", kW, kYes, kRules, kYes, Use::kColumn, "delta.generationExpression", TypeId::kVoid, 4},
+    {"generatedColumns", kW, kYes, kWrite, kYes, Use::kColumn, "delta.generationExpression", TypeId::kVoid, 4},
     {"columnMapping", kRw, kYes, kWrite, kYes, Use::kSet, "delta.columnMapping.mode", TypeId::kVoid, 5, 2},
-    {"identityColumns", kW, kYes, kRules, kYes, Use::kColumn, "delta.identity.", TypeId::kVoid, 6},
-    {"allowColumnDefaults", kW, kYes, kWrite, kYes, Use::kColumn, "CURRENT_DEFAULT", TypeId::kVoid, 0, 0,
-     "pipelines write every column"},
+    {"identityColumns", kW, kYes, kWrite, kYes, Use::kColumn, "delta.identity.", TypeId::kVoid, 6},
+    {"allowColumnDefaults", kW, kYes, kWrite, kYes, Use::kColumn, "CURRENT_DEFAULT"},
     {"deletionVectors", kRw, kYes, kWrite, kYes, Use::kFlag, "delta.enableDeletionVectors"},
     {"rowTracking", kW, kYes, kWrite, kYes, Use::kFlag, "delta.enableRowTracking"},
     {"domainMetadata", kW, kYes, kWrite, kYes},

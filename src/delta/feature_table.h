@@ -13,9 +13,7 @@ namespace strandline::delta {
 struct Feature {
   enum class Kind { kWriter, kReaderWriter };
   enum class Support { kNo, kYes };
-  // kWithRules: tables that make use of it only by writers that evaluate the rules of columns
-  // (column_rules.h), other tables by all.
-  enum class Write { kNo, kYes, kWithRules };
+  enum class Write { kNo, kYes };
   // What makes a table use the feature.
   enum class Use {
     kListed,          // nothing but its name in the protocol

@@ -96,19 +96,12 @@ Status check_feed_readable(const Protocol& protocol, const std::string& table_pa
       table_path, join(refused));
 }
 
-Status check_writable(const Protocol& protocol, const Metadata& metadata, const Schema& schema,
-                      const std::string& table_path, RowRules rules) {
+Status check_writable(const Protocol& protocol, const std::string& table_path) {
   SL_TRY(check_readable(protocol, table_path));
   std::set<std::string> refused;
-  std::set<std::string> used;
   for (const std::string& name : supported_features(protocol)) {
     const Feature* const feature = find_feature(name);
-    if (feature == nullptr || feature->write == Write::kNo) {
-      refused.insert(name);
-    } else if (feature->write == Write::kWithRules && rules == RowRules::kNotEvaluated &&
-               is_used(*feature, metadata, schema)) {
-      used.insert(name);
-    }
+    if (feature == nullptr || feature->write == Write::kNo) refused.insert(name);
   }
   if (!refused.empty()) {
     return unsupported(
@@ -116,13 +109,6 @@ Status check_writable(const Protocol& protocol, const Metadata& metadata, const 
         "table {} cannot be written: it has the table features {}, which Strandline does not "
         "support; drop them with the engine that wrote the table, or write it there",
         table_path, join(refused));
-  }
-  if (!used.empty()) {
-    return unsupported(
-        "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE",
-        "table {} cannot be written here: its columns or properties use {}, which this writer does "
-        "not keep up; write it with SQL statements, or drop that use first",
-        table_path, join(used));
   }
   return {};
 }

@@ -20,14 +20,9 @@ Status check_readable(const Protocol& protocol, const std::string& table_path);
 // Errors: as above, for the change feed of the table.
 Status check_feed_readable(const Protocol& protocol, const std::string& table_path);
 
-// Whether the writer of new rows keeps the rules of the columns (column_rules.h). Writers that add
-// no rows of their own, such as deleting and compacting, keep them.
-enum class RowRules { kNotEvaluated, kEvaluated };
-
-// Also refuses tables that use, in columns or properties, a feature that we cannot write with.
+// Also refuses tables with a feature that we cannot write with.
 // Errors: as above, DELTA_UNSUPPORTED_FEATURES_FOR_WRITE.
-Status check_writable(const Protocol& protocol, const Metadata& metadata, const Schema& schema,
-                      const std::string& table_path, RowRules rules = RowRules::kNotEvaluated);
+Status check_writable(const Protocol& protocol, const std::string& table_path);
 
 // Features that the properties and column types of a table call for.
 std::set<std::string> required_features(const Metadata& metadata, const Schema& schema);

@@ -53,8 +53,6 @@ std::string write_of(const Feature& feature) {
       return "no";
     case Feature::Write::kYes:
       return "yes";
-    case Feature::Write::kWithRules:
-      return "SQL statements; pipelines while unused";
   }
   return "";
 }

@@ -96,11 +96,8 @@ struct Transaction::Impl {
     RowSet rows;
   };
 
-  Impl(Table its_table, std::shared_ptr<const Snapshot> its_snapshot, RowRules its_rules)
-      : table(std::move(its_table)),
-        read(its_snapshot),
-        view(std::move(its_snapshot)),
-        rules(its_rules) {
+  Impl(Table its_table, std::shared_ptr<const Snapshot> its_snapshot)
+      : table(std::move(its_table)), read(its_snapshot), view(std::move(its_snapshot)) {
     info.operation = "WRITE";
     info.engine_info = "Strandline/" STRANDLINE_VERSION;
     info.txn_id = new_uuid();
@@ -109,7 +106,6 @@ struct Transaction::Impl {
   Table table;
   std::shared_ptr<const Snapshot> read;  // what the transaction started from
   std::shared_ptr<const Snapshot> view;  // the same with our metadata and protocol
-  RowRules rules;
   bool creates = false;
   bool finished = false;
   std::optional<Error> broken;  // a setter's argument that no commit can hold
@@ -188,7 +184,7 @@ Status Transaction::Impl::prepare_protocol() {
     }
   }
   if (!metadata && !protocol) return {};
-  SL_TRY(check_writable(view->protocol, view->metadata, view->schema, table.path(), rules));
+  SL_TRY(check_writable(view->protocol, table.path()));
   if (!creates && view->row_tracking_enabled() && !read->row_tracking_enabled()) {
     for (const AddFile& file : read->files) {
       const bool goes = std::any_of(removes.begin(), removes.end(), [&](const RemoveFile& remove) {
@@ -447,8 +443,7 @@ std::optional<Conflict> Transaction::Impl::take_over(const std::vector<Action>& 
     }
   }
   if (!changed) return std::nullopt;
-  Status allowed =
-      check_writable(view->protocol, view->metadata, view->schema, table.path(), rules);
+  Status allowed = check_writable(view->protocol, table.path());
   if (allowed.ok()) allowed = check_rules();
   if (allowed.ok()) allowed = check_actions();
   if (!allowed.ok()) {
@@ -535,22 +530,20 @@ Transaction::Transaction(Transaction&&) noexcept = default;
 Transaction& Transaction::operator=(Transaction&&) noexcept = default;
 Transaction::~Transaction() = default;
 
-Result<Transaction> Transaction::begin(Table table, std::shared_ptr<const Snapshot> snapshot,
-                                       RowRules rules) {
-  SL_TRY(check_writable(snapshot->protocol, snapshot->metadata, snapshot->schema, table.path(),
-                        rules));
-  return Transaction(std::make_unique<Impl>(std::move(table), std::move(snapshot), rules));
+Result<Transaction> Transaction::begin(Table table, std::shared_ptr<const Snapshot> snapshot) {
+  SL_TRY(check_writable(snapshot->protocol, table.path()));
+  return Transaction(std::make_unique<Impl>(std::move(table), std::move(snapshot)));
 }
 
-Result<Transaction> Transaction::create(Table table, const NewTable& definition, RowRules rules) {
+Result<Transaction> Transaction::create(Table table, const NewTable& definition) {
   SL_ASSIGN(TableDefinition made, define_table(definition));
-  SL_TRY(check_writable(made.protocol, made.metadata, made.schema, table.path(), rules));
+  SL_TRY(check_writable(made.protocol, table.path()));
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->table_path = table.path();
   snapshot->protocol = made.protocol;
   snapshot->metadata = made.metadata;
   snapshot->schema = made.schema;
-  auto impl = std::make_unique<Impl>(std::move(table), std::move(snapshot), rules);
+  auto impl = std::make_unique<Impl>(std::move(table), std::move(snapshot));
   impl->creates = true;
   impl->reads_whole_table = false;
   impl->protocol = std::move(made.protocol);

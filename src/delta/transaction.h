@@ -8,7 +8,6 @@
 #include <variant>
 #include <vector>
 
-#include "delta/features.h"
 #include "delta/file_filter.h"
 #include "delta/snapshot.h"
 
@@ -54,13 +53,10 @@ using CommitOutcome = std::variant<Committed, Conflicted, Unknown>;
 
 class Transaction {
  public:
-  // On an existing table. Errors: kUnsupported naming writer features we cannot write; a table
-  // whose columns have rules (column_rules.h) is only for callers that keep them.
-  static Result<Transaction> begin(Table table, std::shared_ptr<const Snapshot> snapshot,
-                                   RowRules rules = RowRules::kNotEvaluated);
+  // On an existing table. Errors: kUnsupported naming writer features we cannot write.
+  static Result<Transaction> begin(Table table, std::shared_ptr<const Snapshot> snapshot);
   // Version 0. Committing over an existing table is Conflicted.
-  static Result<Transaction> create(Table table, const NewTable& definition,
-                                    RowRules rules = RowRules::kNotEvaluated);
+  static Result<Transaction> create(Table table, const NewTable& definition);
 
   Transaction(Transaction&&) noexcept;
   Transaction& operator=(Transaction&&) noexcept;
@@ -68,7 +64,8 @@ class Transaction {
 
   const Snapshot& snapshot() const;  // what is read and built on; metadata changes included
 
-  // New data. Row ids and commit versions are assigned at commit when row tracking is supported.
+  // New data, whose rows keep the rules of the columns (column_rules.h): duck/table_change.h sees
+  // to it. Row ids and commit versions are assigned at commit when row tracking is supported.
   void add_file(AddFile file);
   void remove_file(const AddFile& file, bool data_change = true);
   // Adds positions to a live file's deletion vector (7.7); all rows gone is a plain remove.

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "duck/delta_io.h"
+#include "duck/row_rules.h"
 
 namespace strandline::duck {
 namespace {
@@ -30,7 +31,7 @@ class Change {
 
  private:
   Status find_dead();
-  Status write_change_feed();
+  Status write_change_feed(RowRules* rules);
   Result<std::string> rows_left(std::unique_ptr<Scan>* scan) const;
   void remove(const delta::AddFile& file);
   // Rows of a file of the base that were live; nullopt without statistics.
@@ -68,7 +69,7 @@ Status Change::find_dead() {
 
 // Adds and removes of whole files and growing deletion vectors tell what happened; files written
 // anew, and rows that are new for old ones, do not.
-Status Change::write_change_feed() {
+Status Change::write_change_feed(RowRules* rules) {
   if (!definition_.property_is_true("delta.enableChangeDataFeed")) return {};
   const bool only_whole_files = dead_.empty();
   const bool all_die = std::all_of(dead_.begin(), dead_.end(), [&](const auto& dead) {
@@ -86,6 +87,16 @@ Status Change::write_change_feed() {
         "can be read without it)",
         table_.path());
   }
+  if (rules->has_identity() && !change_.rows->inserted.empty()) {
+    // The rows would get other values in the feed than in the table.
+    return unsupported(
+        "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE",
+        "table {} has an identity column and 'delta.enableChangeDataFeed' = 'true': Strandline "
+        "cannot insert and update rows there in one statement; use INSERT and UPDATE",
+        table_.path());
+  }
+  SL_ASSIGN(const auto updated_after, rules->apply(change_.rows->updated_after));
+  SL_ASSIGN(const auto inserted, rules->apply(change_.rows->inserted));
   std::string images;
   const auto add = [&images](const std::string& query, const char* type) {
     if (query.empty()) return;
@@ -95,8 +106,8 @@ Status Change::write_change_feed() {
   };
   add(change_.rows->deleted, "delete");
   add(change_.rows->updated_before, "update_preimage");
-  add(change_.rows->updated_after, "update_postimage");
-  add(change_.rows->inserted, "insert");
+  add(updated_after, "update_postimage");
+  add(inserted, "insert");
   if (images.empty()) return internal_error("INTERNAL_ERROR", "a change without changed rows");
   WriteOptions options;
   options.change_data = true;
@@ -131,7 +142,8 @@ Result<std::string> Change::rows_left(std::unique_ptr<Scan>* scan) const {
 
 Status Change::apply() {
   SL_TRY(find_dead());
-  SL_TRY(write_change_feed());
+  SL_ASSIGN(auto rules, RowRules::of(connection_, definition_));
+  SL_TRY(write_change_feed(&rules));
   WriteOptions options;
   options.with_row_ids = with_row_ids_;
   std::string rows = change_.new_rows;
@@ -139,6 +151,7 @@ Status Change::apply() {
     rows =
         fmt::format("SELECT * EXCLUDE ({}, {}) FROM ({})", kRowIdColumn, kRowVersionColumn, rows);
   }
+  SL_ASSIGN(rows, rules.apply(rows));
   if (base_ && change_.replace) {
     for (const auto& file : base_->files) remove(file);
   }
@@ -175,6 +188,7 @@ Status Change::apply() {
     SL_ASSIGN(applied_->written, write_files(connection_, table_, definition_, rows, options));
     for (const auto& file : applied_->written) transaction_.add_file(file);
   }
+  SL_TRY(rules.keep_identity(&transaction_));
   if (!by_vector) return {};
   for (const auto& [index, positions] : dead_) {
     SL_TRY(transaction_.delete_rows(base_->files[index], positions));

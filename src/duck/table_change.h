@@ -52,10 +52,12 @@ struct AppliedChange {
   int64_t written_rows() const;
 };
 
-// Writes the files of a change and adds everything to the transaction: deletion vectors for the
-// dead rows, or the touched files anew where the table has none. base is what dead_rows speaks of,
-// null for a new table; its rows are read by the transaction's schema. With the legacy change feed
-// on, files of it are written where adds and removes do not tell what happened.
+// Writes the files of a change and adds everything to the transaction: new rows as the rules of the
+// table make them (row_rules.h) - a generated or identity column that they leave null gets its
+// value, and a row that breaks a rule fails the change; deletion vectors for the dead rows, or the
+// touched files anew where the table has none. base is what dead_rows speaks of, null for a new
+// table; its rows are read by the transaction's schema. With the legacy change feed on, files of it
+// are written where adds and removes do not tell what happened.
 // Errors: kUnsupported for a change of such a table without `rows`.
 Status apply_change(Connection& connection, delta::Transaction& transaction,
                     const delta::Table& table, const std::shared_ptr<const delta::Snapshot>& base,

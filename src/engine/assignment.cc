@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "delta/column_rules.h"
 #include "sql/duckdb_printer.h"
 #include "sql/parser.h"
 
@@ -127,7 +128,8 @@ std::optional<std::string> cast_text(const std::string& value, const DataType& f
 }
 
 std::string checked_null(const std::string& text, const Field& column, const std::string& table) {
-  if (column.nullable) return text;
+  // A null in a computed column is filled in where rows enter the table.
+  if (column.nullable || is_generated(column) || is_identity(column)) return text;
   return fmt::format(
       "CASE WHEN ({0}) IS NULL THEN error({1}) ELSE ({0}) END", text,
       duck::quote_literal(fmt::format("[DELTA_NOT_NULL_CONSTRAINT_VIOLATED] column {} of {} is NOT "
@@ -137,8 +139,15 @@ std::string checked_null(const std::string& text, const Field& column, const std
 
 }  // namespace
 
+bool is_generated(const Field& column) { return column.metadata.contains(delta::kGeneratedKey); }
+
+bool is_identity(const Field& column) {
+  const auto at = column.metadata.lower_bound(delta::kIdentityPrefix);
+  return at != column.metadata.end() && at->first.starts_with(delta::kIdentityPrefix);
+}
+
 Result<std::vector<duck::ResultColumn>> given_columns(duck::Connection& connection,
-                                                         const std::string& query) {
+                                                      const std::string& query) {
   SL_ASSIGN(auto columns, connection.describe(query));
   std::string aliases;
   std::string probes;
@@ -159,6 +168,22 @@ Result<std::vector<duck::ResultColumn>> given_columns(duck::Connection& connecti
     }
   }
   return columns;
+}
+
+Status check_identity(const Field& column, bool updates, const std::string& table) {
+  if (!is_identity(column)) return {};
+  if (updates) {
+    return unsupported("DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED",
+                       "the identity column {} of {} cannot be updated: leave it out", column.name,
+                       table);
+  }
+  SL_ASSIGN(const auto rules, delta::table_rules(delta::Metadata{}, Schema{{column}}));
+  if (rules.columns[0].identity->allow_explicit_insert) return {};
+  return invalid_argument(
+      "DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED",
+      "column {} of {} is GENERATED ALWAYS AS IDENTITY and takes no values: list "
+      "the other columns, or use DEFAULT",
+      column.name, table);
 }
 
 Result<std::string> assign_null(const Field& column, const std::string& table) {
@@ -240,6 +265,9 @@ Result<std::string> assign_all(const std::string& source,
   std::string items;
   for (size_t i = 0; i < schema.fields.size(); ++i) {
     const auto& field = schema.fields[i];
+    if (sources[i] && given[*sources[i]].type.id != TypeId::kVoid) {
+      SL_TRY(check_identity(field, false, table));
+    }
     auto value =
         sources[i] ? assign(fmt::format("given.c{}", *sources[i]), given[*sources[i]], field, table)
                    : assign_default(field, table);

@@ -13,7 +13,7 @@ namespace strandline::engine {
 // Names and types a query gives. A column of nothing but NULL, which the engine calls an INTEGER,
 // is VOID here: any column takes it.
 Result<std::vector<duck::ResultColumn>> given_columns(duck::Connection& connection,
-                                                         const std::string& query);
+                                                      const std::string& query);
 
 // DuckDB text that gives value (a column reference of the source's type) as the column's type.
 // Casts up, or checks each value: a number that does not fit exactly is CAST_OVERFLOW, text that
@@ -29,6 +29,14 @@ Result<std::string> assign_null(const Field& column, const std::string& table);
 // What a column has where a row does not give it: its default, or NULL.
 Result<sql::ExprPtr> default_of(const Field& column);
 Result<std::string> assign_default(const Field& column, const std::string& table);
+
+// The table computes the column: rows that leave it null get its value (duck/row_rules.h).
+bool is_generated(const Field& column);
+bool is_identity(const Field& column);
+// Whether a statement may give an identity column values of its own. Errors:
+// DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED,
+// DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED.
+Status check_identity(const Field& column, bool updates, const std::string& table);
 
 struct AssignOptions {
   std::vector<std::string> columns;  // target column of each source column; empty = all, in order

@@ -1,8 +1,8 @@
 #include "engine/create_table.h"
 
 #include "base/error.h"
-#include "base/json.h"
 #include "delta/column_mapping.h"
+#include "delta/column_rules.h"
 #include "delta/definition.h"
 #include "delta/properties.h"
 #include "duck/delta_io.h"
@@ -11,26 +11,10 @@
 #include "engine/names.h"
 #include "engine/relations.h"
 #include "engine/write_rows.h"
+#include "pipeline/declared_columns.h"
 
 namespace strandline::engine {
 namespace {
-
-Result<Field> new_field(const sql::ColumnDefinition& column) {
-  if (column.default_value != nullptr) {
-    return at(unsupported("UNSUPPORTED_FEATURE.TABLE_COLUMN_DEFAULT",
-                          "DEFAULT of column {} is not supported: leave it out", column.name.text),
-              column.name.place);
-  }
-  if (column.generated_as != nullptr) {
-    return at(unsupported("UNSUPPORTED_FEATURE.TABLE_GENERATED_COLUMN",
-                          "GENERATED ALWAYS of column {} is not supported: compute it in a view",
-                          column.name.text),
-              column.name.place);
-  }
-  Field field{column.name.text, column.type, column.nullable, {}};
-  if (column.comment) field.metadata["comment"] = json_string(*column.comment);
-  return field;
-}
 
 Status refuse_unknown_table_options(const sql::TableOptions& options) {
   if (options.using_format && !same_name(options.using_format->text, "delta")) {
@@ -43,12 +27,6 @@ Status refuse_unknown_table_options(const sql::TableOptions& options) {
     return at(invalid_argument("UNSUPPORTED_CONSTRAINT",
                                "EXPECT belongs to streaming tables and views of a pipeline"),
               options.expectations[0].name.place);
-  }
-  if (!options.checks.empty()) {
-    return at(unsupported("UNSUPPORTED_FEATURE.CHECK_CONSTRAINT",
-                          "CONSTRAINT {} CHECK is not supported: leave it out",
-                          options.checks[0].first.text),
-              options.checks[0].first.place);
   }
   return {};
 }
@@ -68,8 +46,7 @@ Result<Schema> new_schema(const sql::CreateTable& statement,
     return {};
   };
   for (const auto& column : statement.options.columns) {
-    SL_ASSIGN(auto field, new_field(column));
-    SL_TRY(add(std::move(field), column.name.place));
+    SL_TRY(add(pipeline::declared_field(column), column.name.place));
   }
   if (!schema.fields.empty() || statement.query == nullptr) {
     if (schema.fields.empty()) {
@@ -85,6 +62,47 @@ Result<Schema> new_schema(const sql::CreateTable& statement,
     SL_TRY(add(Field{column.name, std::move(type), true, {}}, statement.name.place));
   }
   return schema;
+}
+
+// Whether the rules of the new columns make sense.
+Status check_rules(const Context& context, const sql::CreateTable& statement,
+                   const delta::NewTable& definition) {
+  const auto errors =
+      pipeline::check_declared_rules(*context.connection, statement.options, definition.schema);
+  if (!errors.empty()) return errors.front();
+  for (const auto& column : statement.options.columns) {
+    for (const auto& partition : definition.partition_columns) {
+      if (!column.identity || !same_name(partition, column.name.text)) continue;
+      return at(unsupported("DELTA_IDENTITY_COLUMNS_PARTITION_NOT_SUPPORTED",
+                            "the identity column {} cannot be a partition column", partition),
+                column.name.place);
+    }
+  }
+  return {};
+}
+
+// CREATE TABLE ... LIKE: everything of the source but its rows and what is the table's own.
+Status copy_definition(const FoundTable& source, delta::NewTable* definition) {
+  const auto& snapshot = *source.snapshot;
+  definition->schema = snapshot.schema;
+  for (auto& field : definition->schema.fields)
+    field.metadata.erase(delta::kIdentityPrefix + std::string("highWaterMark"));
+  definition->partition_columns = snapshot.metadata.partition_columns;
+  for (const auto& column : clustering_of(snapshot)) {
+    if (column.size() > 1) {
+      return unsupported("DELTA_CLUSTERING_COLUMN_NESTED",
+                         "{} is clustered by {}: CREATE TABLE ... LIKE cannot copy that; give the "
+                         "columns and use ALTER TABLE ... CLUSTER BY",
+                         source.name, delta::to_string(column));
+    }
+    definition->clustering_columns.push_back(column[0]);
+  }
+  definition->description = snapshot.metadata.description;
+  for (const auto& [key, value] : snapshot.metadata.configuration) {
+    if (belongs_to_one_table(key)) continue;
+    definition->properties[key] = value;
+  }
+  return {};
 }
 
 // A table handle for CREATE TABLE, and what to register once it exists.
@@ -170,8 +188,8 @@ Status create_table(const Context& context, const sql::CreateTable& statement) {
   const auto& table = place.table;
   SL_ASSIGN(const bool exists, table.exists());
   if (exists && !statement.or_replace) {
-    const bool adopts =
-        place.external && statement.query == nullptr && statement.options.columns.empty();
+    const bool adopts = place.external && statement.query == nullptr && !statement.like &&
+                        statement.options.columns.empty();
     if (adopts) return warehouse->register_location(*place.external, table.path());
     if (statement.if_not_exists) return {};
     return at(already_exists("TABLE_OR_VIEW_ALREADY_EXISTS",
@@ -188,18 +206,36 @@ Status create_table(const Context& context, const sql::CreateTable& statement) {
     SL_ASSIGN(given, given_columns(*context.connection, query));
   }
   delta::NewTable definition;
-  SL_ASSIGN(definition.schema, new_schema(statement, given));
-  SL_ASSIGN(definition.partition_columns,
-            known_columns(statement.options.partitioned_by, definition.schema, "PARTITIONED BY"));
-  SL_ASSIGN(definition.clustering_columns,
-            known_columns(statement.options.cluster_by, definition.schema, "CLUSTER BY"));
+  if (statement.like) {
+    SL_ASSIGN(const auto source, find_table(context, *statement.like));
+    SL_TRY(copy_definition(source, &definition));
+  } else {
+    SL_ASSIGN(definition.schema, new_schema(statement, given));
+  }
+  if (!statement.options.partitioned_by.empty()) {
+    SL_ASSIGN(definition.partition_columns,
+              known_columns(statement.options.partitioned_by, definition.schema, "PARTITIONED BY"));
+  }
+  if (!statement.options.cluster_by.empty()) {
+    SL_ASSIGN(definition.clustering_columns,
+              known_columns(statement.options.cluster_by, definition.schema, "CLUSTER BY"));
+  }
   for (const auto& option : statement.options.properties) {
-    if (!definition.properties.emplace(option.key, option.value).second) {
-      return at(invalid_argument("DUPLICATE_KEY", "the property {} is set twice", option.key),
+    if (option.key.starts_with(delta::kConstraintPrefix)) {
+      return at(invalid_argument("DELTA_ADD_CONSTRAINTS",
+                                 "the property {} is a CHECK constraint: write CONSTRAINT {} CHECK "
+                                 "(...) among the columns",
+                                 option.key,
+                                 option.key.substr(std::string(delta::kConstraintPrefix).size())),
                 option.place);
     }
+    definition.properties[option.key] = option.value;
   }
-  definition.description = statement.options.comment;
+  for (auto& [key, value] : pipeline::declared_constraints(statement.options)) {
+    definition.properties[key] = value;
+  }
+  if (statement.options.comment) definition.description = statement.options.comment;
+  SL_TRY(check_rules(context, statement, definition));
 
   SL_TRY(warehouse->prepare());
   std::string operation = "CREATE TABLE";

@@ -30,20 +30,12 @@ std::string view_query_text(const std::string& text) {
 
 Status create_schema(const Context& context, const sql::CreateSchema& statement) {
   SL_ASSIGN(auto* warehouse, context.needs_warehouse());
-  if (statement.comment) {
-    return at(unsupported("UNSUPPORTED_CONSTRUCT", "COMMENT of a schema is not kept: leave it out"),
-              statement.name.place);
-  }
-  const auto& parts = statement.name.parts;
-  if (statement.name.is_path || parts.empty() || parts.size() > 2) {
-    return at(invalid_argument("INVALID_NAME", "{} is not a schema: write schema or catalog.schema",
-                               sql::to_string(statement.name)),
-              statement.name.place);
-  }
-  auto made = warehouse->create_schema(parts.size() == 2 ? parts[0] : context.defaults.catalog,
-                                       parts.back(), statement.if_not_exists);
+  SL_ASSIGN(const auto name, schema_named(context, statement.name));
+  SL_ASSIGN(const bool existed, warehouse->schema_exists(name.first, name.second));
+  auto made = warehouse->create_schema(name.first, name.second, statement.if_not_exists);
   if (!made.ok()) return at(std::move(made).error(), statement.name.place);
-  return {};
+  if (existed || !statement.comment) return {};
+  return warehouse->set_schema_comment(name.first, name.second, statement.comment);
 }
 
 Status create_view(Context& context, const sql::CreateView& statement, const std::string& text) {
@@ -116,13 +108,8 @@ Status drop(Context& context, const sql::Drop& statement) {
   };
   const auto& parts = statement.name.parts;
   if (statement.what == sql::Drop::What::kSchema) {
-    if (statement.name.is_path || parts.empty() || parts.size() > 2) {
-      return at(
-          invalid_argument("INVALID_NAME", "{} is not a schema", sql::to_string(statement.name)),
-          statement.name.place);
-    }
-    return finish(warehouse->drop_schema(parts.size() == 2 ? parts[0] : context.defaults.catalog,
-                                         parts.back(), statement.cascade));
+    SL_ASSIGN(const auto schema, schema_named(context, statement.name));
+    return finish(warehouse->drop_schema(schema.first, schema.second, statement.cascade));
   }
   if (statement.what == sql::Drop::What::kView && parts.size() == 1 && !statement.name.is_path &&
       context.temporary_views.erase(fold_name(parts[0])) > 0) {
@@ -154,28 +141,22 @@ Status drop(Context& context, const sql::Drop& statement) {
 }
 
 Status use(Context& context, const sql::Use& statement) {
-  SL_ASSIGN(auto* warehouse, context.needs_warehouse());
-  const auto& parts = statement.name.parts;
-  if (statement.name.is_path || parts.empty() || parts.size() > 2) {
-    return at(invalid_argument("INVALID_NAME",
-                               "{} is not a schema: write USE schema or USE catalog.schema",
-                               sql::to_string(statement.name)),
+  if (statement.catalog) {
+    SL_ASSIGN(auto* warehouse, context.needs_warehouse());
+    SL_ASSIGN(const auto known, warehouse->catalogs());
+    const auto& wanted = statement.name.parts.back();
+    for (const auto& catalog : known) {
+      if (statement.name.parts.size() != 1 || !same_name(catalog, wanted)) continue;
+      context.defaults = catalog::Defaults{catalog, "default"};
+      return {};
+    }
+    return at(not_found("CATALOG_NOT_FOUND", "there is no catalog {}: CREATE SCHEMA {}.{} makes it",
+                        sql::to_string(statement.name), wanted, "a_schema"),
               statement.name.place);
   }
-  const auto catalog = parts.size() == 2 ? parts[0] : context.defaults.catalog;
-  SL_ASSIGN(const bool exists, warehouse->schema_exists(catalog, parts.back()));
-  if (!exists) {
-    std::string hint;
-    if (const auto known = warehouse->schemas(catalog); known.ok()) {
-      if (const auto near = nearest_name(parts.back(), *known))
-        hint = ": did you mean " + *near + "?";
-    }
-    return at(
-        not_found("SCHEMA_NOT_FOUND", "there is no schema {}.{}{}", catalog, parts.back(), hint),
-        statement.name.place);
-  }
-  context.defaults.catalog = catalog;
-  context.defaults.schema = parts.back();
+  SL_ASSIGN(const auto name, known_schema(context, statement.name));
+  context.defaults.catalog = name.first;
+  context.defaults.schema = name.second;
   return {};
 }
 

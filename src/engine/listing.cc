@@ -4,7 +4,7 @@
 
 namespace strandline::engine {
 
-Listing::Listing(std::initializer_list<Column> columns) : columns_(columns) {}
+Listing::Listing(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
 void Listing::add(std::vector<std::string> values) { rows_.push_back(std::move(values)); }
 

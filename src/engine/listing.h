@@ -16,10 +16,11 @@ namespace strandline::engine {
 class Listing {
  public:
   struct Column {
-    const char* name;
-    const char* type;  // DuckDB's spelling
+    std::string name;
+    std::string type;  // DuckDB's spelling
   };
-  explicit Listing(std::initializer_list<Column> columns);
+  Listing(std::initializer_list<Column> columns) : columns_(columns) {}
+  explicit Listing(std::vector<Column> columns);
 
   // One SQL expression per column; text(), number() and kin make them.
   void add(std::vector<std::string> values);

@@ -3,6 +3,7 @@
 #include <strandline/suggest.h>
 
 #include "base/error.h"
+#include "delta/alter.h"
 #include "pipeline/context.h"
 #include "sql/duckdb_printer.h"
 
@@ -41,6 +42,74 @@ Status refuse_pipeline_table(const FoundTable& found, const char* verb) {
                      verb, found.name,
                      found.snapshot->property(pipeline::kPipelineNameProperty)
                          .value_or(*found.snapshot->property(pipeline::kPipelineIdProperty)));
+}
+
+Status refuse_pipeline_definition(const FoundTable& found, const char* verb) {
+  if (!belongs_to_pipeline(*found.snapshot)) return {};
+  return unsupported("PIPELINE_TABLE_FIXED",
+                     "{} of {} is not supported: the pipeline {} defines the table. Change its "
+                     "declaration there",
+                     verb, found.name,
+                     found.snapshot->property(pipeline::kPipelineNameProperty)
+                         .value_or(*found.snapshot->property(pipeline::kPipelineIdProperty)));
+}
+
+std::vector<delta::FieldPath> clustering_of(const delta::Snapshot& snapshot) {
+  const bool mapped = snapshot.column_mapping_mode() != "none";
+  std::vector<delta::FieldPath> columns;
+  for (const auto& physical : delta::clustering_columns(snapshot.domains)) {
+    delta::FieldPath names;
+    const std::vector<Field>* fields = &snapshot.schema.fields;
+    for (const auto& part : physical) {
+      std::string name = part;
+      const std::vector<Field>* inner = nullptr;
+      for (const auto& field : *fields) {
+        if ((mapped ? delta::Snapshot::physical_name(field) : field.name) != part) continue;
+        name = field.name;
+        if (field.type.id == TypeId::kStruct) inner = field.type.fields.get();
+      }
+      names.push_back(std::move(name));
+      if (inner == nullptr) break;
+      fields = inner;
+    }
+    columns.push_back(std::move(names));
+  }
+  return columns;
+}
+
+Result<std::pair<std::string, std::string>> schema_named(const Context& context,
+                                                         const sql::TableName& name) {
+  const auto& parts = name.parts;
+  if (name.is_path || parts.empty() || parts.size() > 2) {
+    return at(invalid_argument("INVALID_NAME", "{} is not a schema: write schema or catalog.schema",
+                               sql::to_string(name)),
+              name.place);
+  }
+  return std::pair{parts.size() == 2 ? parts[0] : context.defaults.catalog, parts.back()};
+}
+
+Result<std::pair<std::string, std::string>> known_schema(const Context& context,
+                                                         const sql::TableName& name) {
+  SL_ASSIGN(auto* warehouse, context.needs_warehouse());
+  SL_ASSIGN(auto schema, schema_named(context, name));
+  SL_ASSIGN(const bool exists, warehouse->schema_exists(schema.first, schema.second));
+  if (exists) return schema;
+  std::string hint;
+  if (const auto known = warehouse->schemas(schema.first); known.ok()) {
+    if (const auto near = nearest_name(schema.second, *known)) {
+      hint = ": did you mean " + *near + "?";
+    }
+  }
+  return at(not_found("SCHEMA_NOT_FOUND", "there is no schema {}.{}{}", schema.first, schema.second,
+                      hint),
+            name.place);
+}
+
+bool belongs_to_one_table(const std::string& property) {
+  return property.starts_with("delta.rowTracking.materialized") ||
+         property.starts_with("delta.inCommitTimestampEnablement") ||
+         property == "delta.columnMapping.maxColumnId" ||
+         property == pipeline::kPipelineIdProperty || property.starts_with("strandline.");
 }
 
 bool may_read(const Context& context, const sql::Query& query, const delta::Table& table) {

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/data_type.h"
+#include "delta/field_path.h"
 #include "engine/context.h"
 #include "sql/query.h"
 
@@ -22,6 +24,24 @@ Result<std::vector<std::string>> known_columns(const std::vector<sql::Name>& nam
 // Rows of a table that a pipeline owns would be undone or misread by its next update.
 // Errors: DML_ON_PIPELINE_TABLE naming the pipeline.
 Status refuse_pipeline_table(const FoundTable& found, const char* verb);
+
+// Definitions of tables that a pipeline owns follow from its declarations.
+// Errors: PIPELINE_TABLE_FIXED naming the pipeline.
+Status refuse_pipeline_definition(const FoundTable& found, const char* verb);
+
+// The clustering columns of a table by the names they have today.
+std::vector<delta::FieldPath> clustering_of(const delta::Snapshot& snapshot);
+
+// Catalog and schema of a name that means a schema. Errors: INVALID_NAME.
+Result<std::pair<std::string, std::string>> schema_named(const Context& context,
+                                                         const sql::TableName& name);
+
+// The same for a schema that exists. Errors: also SCHEMA_NOT_FOUND with the nearest name.
+Result<std::pair<std::string, std::string>> known_schema(const Context& context,
+                                                         const sql::TableName& name);
+
+// Properties that no other table may have: names and ids of its own, what a pipeline knows of it.
+bool belongs_to_one_table(const std::string& property);
 
 // Whether a query may read the table; views count as reading everything.
 bool may_read(const Context& context, const sql::Query& query, const delta::Table& table);

@@ -122,8 +122,7 @@ Status NewValues::add(std::vector<size_t> path, std::string sql, const SourcePla
 Status NewValues::find_types(duck::Connection& connection, const std::string& from) {
   if (values_.empty()) return {};
   const auto items = select_items().substr(2);
-  SL_ASSIGN(auto types,
-            given_columns(connection, fmt::format("SELECT {} FROM {}", items, from)));
+  SL_ASSIGN(auto types, given_columns(connection, fmt::format("SELECT {} FROM {}", items, from)));
   for (size_t i = 0; i < values_.size(); ++i) values_[i].source = std::move(types[i]);
   return {};
 }
@@ -181,13 +180,21 @@ Result<std::string> NewValues::value_text(const Field& field, const std::string&
 
 Result<std::string> NewValues::updated(size_t column, const std::string& old) const {
   const Field& field = target_->schema().fields[column];
+  if (touches(column)) {
+    SL_TRY(check_identity(field, true, target_->found.name));
+  } else if (is_generated(field)) {
+    // Computed anew from the row as it becomes.
+    return fmt::format("CAST(NULL AS {})", duck::engine_type(field.type));
+  }
   return value_text(field, field.name, {column}, old);
 }
 
 Result<std::string> NewValues::inserted(size_t column) const {
   const Field& field = target_->schema().fields[column];
   if (!touches(column)) return assign_default(field, target_->found.name);
-  return updated(column, fmt::format("CAST(NULL AS {})", duck::engine_type(field.type)));
+  SL_TRY(check_identity(field, false, target_->found.name));
+  return value_text(field, field.name, {column},
+                    fmt::format("CAST(NULL AS {})", duck::engine_type(field.type)));
 }
 
 }  // namespace strandline::engine

@@ -6,9 +6,11 @@
 #include "base/error.h"
 #include "duck/delta_io.h"
 #include "duck/render.h"
+#include "engine/alter.h"
 #include "engine/context.h"
 #include "engine/create_table.h"
 #include "engine/definitions.h"
+#include "engine/describe.h"
 #include "engine/listing.h"
 #include "engine/relations.h"
 #include "engine/rows.h"
@@ -124,6 +126,8 @@ class SqlSession : public Session {
             [&](const sql::SetOption& option) -> Status { return set_option(option, format, out); },
             [&](const sql::CreateSchema& body) -> Status { return create_schema(context_, body); },
             [&](const sql::CreateTable& body) -> Status { return create_table(context_, body); },
+            [&](const sql::AlterTable& body) -> Status { return alter_table(context_, body); },
+            [&](const sql::CommentOn& body) -> Status { return comment_on(context_, body); },
             [&](const sql::CreateView& body) -> Status {
               return create_view(context_, body, statement.text);
             },

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <strandline/strandline.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -289,10 +290,11 @@ TEST_F(SessionTest, RefusesWhatItDoesNotDoByName) {
   EXPECT_THAT(run("CREATE STREAMING TABLE s"), HasSubstr("strandline run"));
   EXPECT_THAT(run("SELECT * FROM STREAM(t)"), HasSubstr("STREAM"));
   EXPECT_THAT(run("CREATE TABLE u (a INT) USING ICEBERG"), HasSubstr("ICEBERG"));
-  EXPECT_THAT(run("CREATE TABLE u (a INT DEFAULT 1)"), HasSubstr("DEFAULT"));
+  EXPECT_THAT(run("ALTER TABLE t DROP FEATURE deletionVectors"), HasSubstr("DROP FEATURE"));
+  EXPECT_THAT(run("ALTER TABLE t SET TAGS ('a' = 'b')"), HasSubstr("SET TAGS"));
   EXPECT_THAT(run("OPTIMIZE t"), HasSubstr("OPTIMIZE"));
   EXPECT_THAT(run("SELECT * FROM no_such_function(1)"), HasSubstr("no_such_function"));
-  EXPECT_THAT(run("CREATE SCHEMA s COMMENT 'x'"), HasSubstr("COMMENT"));
+  EXPECT_THAT(run("CREATE SCHEMA s LOCATION 'x'"), HasSubstr("LOCATION"));
   EXPECT_THAT(run("CREATE VIEW v TBLPROPERTIES ('a' = 'b') AS SELECT 1 AS x"),
               HasSubstr("TBLPROPERTIES"));
   EXPECT_THAT(run("SET spark.sql.session.timeZone = 'Europe/Lisbon'"), HasSubstr("UTC"));
@@ -363,6 +365,36 @@ TEST(InitPipeline, WritesAPipelineOnlyIntoAnEmptyPlace) {
   EXPECT_EQ(located->warehouse, (directory / "p/warehouse").string());
   EXPECT_EQ(locate_pipeline(directory.string()).error().kind, ErrorKind::kNotFound);
   std::filesystem::remove_all(directory);
+}
+
+TEST_F(SessionTest, HistoryAndDetailSayWhatWasDone) {
+  EXPECT_EQ(
+      run("CREATE TABLE t (a INT, p STRING) PARTITIONED BY (p); INSERT INTO t VALUES (1, 'x');"
+          "ALTER TABLE t ADD COLUMN b INT; ALTER TABLE t SET TBLPROPERTIES ('k' = 'v');"
+          "ALTER TABLE t ADD CONSTRAINT pos CHECK (a > 0)"),
+      "");
+  const auto history = run("DESCRIBE HISTORY t");
+  EXPECT_THAT(history, HasSubstr("\"operation\":\"ADD CONSTRAINT\",\"operationParameters\":"
+                                 "{\"expr\":\"a > 0\",\"name\":\"pos\"}"));
+  EXPECT_THAT(history, HasSubstr("\"operation\":\"SET TBLPROPERTIES\""));
+  EXPECT_THAT(history, HasSubstr("\"columns\":\"b INT\""));
+  EXPECT_THAT(history, HasSubstr("\"operation\":\"CREATE TABLE\""));
+  const auto newest = run("DESCRIBE HISTORY t LIMIT 2");
+  EXPECT_EQ(std::count(newest.begin(), newest.end(), '\n'), 2);
+  EXPECT_THAT(newest, HasSubstr("\"version\":4"));
+
+  const auto detail = run("DESCRIBE DETAIL t");
+  EXPECT_THAT(detail, HasSubstr("\"format\":\"delta\""));
+  EXPECT_THAT(detail, HasSubstr("\"partitionColumns\":[\"p\"]"));
+  EXPECT_THAT(detail, HasSubstr("\"numFiles\":1"));
+  EXPECT_THAT(detail, HasSubstr("\"k\":\"v\""));
+  EXPECT_THAT(detail, HasSubstr("checkConstraints"));
+  const auto extended = csv("DESCRIBE EXTENDED t");
+  EXPECT_THAT(extended, HasSubstr("# Constraints,\"\",\"\"\npos,CHECK (a > 0),"));
+  EXPECT_THAT(
+      extended,
+      HasSubstr("# Partition Information,\"\",\"\"\n# col_name,data_type,comment\np,string"));
+  EXPECT_THAT(extended, HasSubstr("Provider,delta,"));
 }
 
 }  // namespace

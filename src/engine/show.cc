@@ -1,212 +1,53 @@
 #include "engine/show.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/error.h"
-#include "base/json.h"
+#include "engine/describe.h"
 #include "engine/listing.h"
-#include "engine/relations.h"
+#include "engine/names.h"
 #include "sql/duckdb_printer.h"
-#include "sql/parser.h"
 
 namespace strandline::engine {
 namespace {
 
 using std::string;
 
-std::optional<string> comment_of(const Field& field) {
-  const auto found = field.metadata.find("comment");
-  if (found == field.metadata.end()) return std::nullopt;
-  const auto json = Json::parse(found->second);
-  if (!json.ok() || json->as_string() == nullptr) return std::nullopt;
-  return *json->as_string();
-}
-
-// Spark spells types in lower case here.
-string type_text(const DataType& type) {
-  string text = to_sql(type);
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : static_cast<char>(c);
-  });
-  return type.is_nested() ? to_sql(type) : text;
-}
-
-std::vector<string> clustering_columns(const delta::Snapshot& snapshot) {
-  std::vector<string> out;
-  const auto domain = snapshot.domains.find("delta.clustering");
-  if (domain == snapshot.domains.end()) return out;
-  const auto json = Json::parse(domain->second.configuration);
-  const Json* columns = json.ok() ? json->get("clusteringColumns") : nullptr;
-  if (columns == nullptr) return out;
-  for (const auto& path : columns->items()) {
-    string name;
-    for (const auto& part : path.items()) name += (name.empty() ? "" : ".") + part.text();
-    out.push_back(name);
-  }
-  return out;
-}
-
-std::vector<string> features_of(const delta::Protocol& protocol) {
-  std::set<string> all = protocol.reader_features;
-  all.insert(protocol.writer_features.begin(), protocol.writer_features.end());
-  return {all.begin(), all.end()};
-}
-
-Listing columns_listing() {
-  return Listing({{"col_name", "VARCHAR"}, {"data_type", "VARCHAR"}, {"comment", "VARCHAR"}});
-}
-
-Result<std::optional<catalog::View>> find_view(const Context& context, const sql::TableName& name) {
-  if (name.is_path) return std::optional<catalog::View>();
-  if (name.parts.size() == 1) {
-    const auto found = context.temporary_views.find(fold_name(name.parts[0]));
-    if (found != context.temporary_views.end()) return std::optional(found->second);
-  }
-  SL_ASSIGN(auto* warehouse, context.needs_warehouse());
-  SL_ASSIGN(const auto qualified, warehouse->qualify(name, context.defaults));
-  return warehouse->view(qualified);
-}
-
-Result<string> describe_view(const Context& context, const sql::TableName& name,
-                             const catalog::View& view, bool extended) {
-  Relations relations(context);
-  SL_ASSIGN(const auto query, sql::parse_query("SELECT * FROM " + sql::to_string(name), ""));
-  SL_ASSIGN(const auto text, relations.print(*query));
-  SL_ASSIGN(const auto columns, context.connection->describe(text));
-  auto listing = columns_listing();
-  for (const auto& column : columns) {
-    listing.add({Listing::text(column.name), Listing::text(type_text(column.type)), "NULL"});
-  }
-  if (extended) {
-    const auto row = [&listing](const char* key, const string& value) {
-      listing.add({Listing::text(key), Listing::text(value), "''"});
-    };
-    row("", "");
-    row("# Detailed Table Information", "");
-    row("Type", "VIEW");
-    if (view.comment) row("Comment", *view.comment);
-    row("View Text", view.sql);
-    row("View Catalog and Namespace", fmt::format("{}.{}", view.catalog, view.schema));
-  }
-  return listing.query();
-}
-
-string describe_columns(const FoundTable& found, bool extended) {
-  const auto& snapshot = *found.snapshot;
-  auto listing = columns_listing();
-  for (const auto& field : snapshot.schema.fields) {
-    listing.add({Listing::text(field.name), Listing::text(type_text(field.type)),
-                 Listing::text(comment_of(field))});
-  }
-  const auto heading = [&listing](const char* title) {
-    listing.add({"''", "''", "''"});
-    listing.add({Listing::text(title), "''", "''"});
+// LIKE of SHOW: * stands for any text, | separates alternatives, case does not count.
+bool matches(const std::optional<string>& pattern, const string& name) {
+  if (!pattern) return true;
+  const string text = fold_name(name);
+  const auto one = [&text](const string& wanted) {
+    // Greedy with one way back: the last star.
+    size_t at = 0;
+    size_t in = 0;
+    size_t star = string::npos;
+    size_t resume = 0;
+    while (in < text.size()) {
+      if (at < wanted.size() && wanted[at] == '*') {
+        star = at++;
+        resume = in;
+      } else if (at < wanted.size() && wanted[at] == text[in]) {
+        ++at;
+        ++in;
+      } else if (star != string::npos) {
+        at = star + 1;
+        in = ++resume;
+      } else {
+        return false;
+      }
+    }
+    while (at < wanted.size() && wanted[at] == '*') ++at;
+    return at == wanted.size();
   };
-  const auto& partitions = snapshot.metadata.partition_columns;
-  if (!partitions.empty()) {
-    heading("# Partition Information");
-    for (const auto& name : partitions) {
-      const auto* field = snapshot.schema.get(name);
-      listing.add(
-          {Listing::text(name), Listing::text(field ? type_text(field->type) : ""), "NULL"});
-    }
+  const string folded = fold_name(*pattern);
+  for (size_t begin = 0; begin <= folded.size();) {
+    const size_t end = std::min(folded.find('|', begin), folded.size());
+    if (one(folded.substr(begin, end - begin))) return true;
+    begin = end + 1;
   }
-  const auto clusters = clustering_columns(snapshot);
-  if (!clusters.empty()) {
-    heading("# Clustering Information");
-    for (const auto& name : clusters) {
-      const auto* field = snapshot.schema.get(name);
-      listing.add(
-          {Listing::text(name), Listing::text(field ? type_text(field->type) : ""), "NULL"});
-    }
-  }
-  if (extended) {
-    heading("# Detailed Table Information");
-    const auto row = [&listing](const char* key, const string& value) {
-      listing.add({Listing::text(key), Listing::text(value), "''"});
-    };
-    row("Name", found.name);
-    row("Type", belongs_to_pipeline(snapshot) ? "STREAMING_TABLE" : "TABLE");
-    row("Provider", "delta");
-    row("Location", found.table.path());
-    if (snapshot.metadata.description) row("Comment", *snapshot.metadata.description);
-    string properties;
-    for (const auto& [key, value] : snapshot.metadata.configuration) {
-      properties += fmt::format("{}{}={}", properties.empty() ? "" : ",", key, value);
-    }
-    row("Table Properties", "[" + properties + "]");
-  }
-  return listing.query();
-}
-
-string describe_detail(const FoundTable& found) {
-  const auto& snapshot = *found.snapshot;
-  int64_t bytes = 0;
-  for (const auto& file : snapshot.files) bytes += file.size_bytes;
-  Listing listing({{"format", "VARCHAR"},
-                   {"id", "VARCHAR"},
-                   {"name", "VARCHAR"},
-                   {"description", "VARCHAR"},
-                   {"location", "VARCHAR"},
-                   {"createdAt", "TIMESTAMP WITH TIME ZONE"},
-                   {"lastModified", "TIMESTAMP WITH TIME ZONE"},
-                   {"partitionColumns", "VARCHAR[]"},
-                   {"clusteringColumns", "VARCHAR[]"},
-                   {"numFiles", "BIGINT"},
-                   {"sizeInBytes", "BIGINT"},
-                   {"properties", "MAP(VARCHAR, VARCHAR)"},
-                   {"minReaderVersion", "INTEGER"},
-                   {"minWriterVersion", "INTEGER"},
-                   {"tableFeatures", "VARCHAR[]"}});
-  listing.add({"'delta'", Listing::text(snapshot.metadata.id), Listing::text(found.name),
-               Listing::text(snapshot.metadata.description), Listing::text(found.table.path()),
-               Listing::instant(snapshot.metadata.created_time_ms),
-               Listing::instant(snapshot.timestamp_ms),
-               Listing::list(snapshot.metadata.partition_columns),
-               Listing::list(clustering_columns(snapshot)),
-               Listing::number(static_cast<int64_t>(snapshot.files.size())), Listing::number(bytes),
-               Listing::map(snapshot.metadata.configuration),
-               Listing::number(snapshot.protocol.min_reader_version),
-               Listing::number(snapshot.protocol.min_writer_version),
-               Listing::list(features_of(snapshot.protocol))});
-  return listing.query();
-}
-
-// Newest first; versions whose log is gone are left out.
-Result<string> describe_history(const FoundTable& found) {
-  Listing listing({{"version", "BIGINT"},
-                   {"timestamp", "TIMESTAMP WITH TIME ZONE"},
-                   {"operation", "VARCHAR"},
-                   {"operationParameters", "MAP(VARCHAR, VARCHAR)"},
-                   {"readVersion", "BIGINT"},
-                   {"isolationLevel", "VARCHAR"},
-                   {"isBlindAppend", "BOOLEAN"},
-                   {"operationMetrics", "MAP(VARCHAR, VARCHAR)"},
-                   {"engineInfo", "VARCHAR"}});
-  for (delta::Version version = found.snapshot->version; version >= 0; --version) {
-    auto actions = found.table.commit(version);
-    if (!actions.ok()) {
-      if (actions.error().kind == ErrorKind::kNotFound) break;
-      return std::move(actions).error();
-    }
-    delta::CommitInfo info;
-    for (const auto& action : *actions) {
-      if (const auto* known = std::get_if<delta::CommitInfo>(&action)) info = *known;
-    }
-    std::map<string, string> parameters;
-    for (const auto& [key, value] : info.operation_parameters) {
-      const auto json = Json::parse(value);
-      const auto* text = json.ok() ? json->as_string() : nullptr;
-      parameters[key] = text != nullptr ? *text : value;
-    }
-    listing.add({Listing::number(version),
-                 Listing::instant(info.in_commit_timestamp_ms.value_or(info.timestamp_ms)),
-                 Listing::text(info.operation), Listing::map(parameters),
-                 Listing::number(info.read_version), Listing::text(info.isolation_level),
-                 Listing::truth(info.is_blind_append), Listing::map(info.operation_metrics),
-                 Listing::text(info.engine_info)});
-  }
-  return listing.query();
+  return false;
 }
 
 string show_properties(const FoundTable& found, const std::optional<string>& key) {
@@ -238,33 +79,72 @@ string sql_string(const string& text) {
 
 string quoted(const string& name) { return sql::to_string(sql::TableName{{name}, false, {}}); }
 
-string create_table_text(const FoundTable& found) {
+string column_clauses(const Field& field) {
+  string out = field.nullable ? "" : " NOT NULL";
+  if (const auto comment = comment_of(field)) out += " COMMENT " + sql_string(*comment);
+  return out;
+}
+
+// The type with everything its members say, as CREATE TABLE takes it.
+string type_ddl(const DataType& type) {
+  switch (type.id) {
+    case TypeId::kArray:
+      return fmt::format("ARRAY<{}>", type_ddl(*type.element));
+    case TypeId::kMap:
+      return fmt::format("MAP<{}, {}>", type_ddl(*type.key), type_ddl(*type.element));
+    case TypeId::kStruct: {
+      string members;
+      for (const auto& field : *type.fields) {
+        members += fmt::format("{}{}: {}{}", members.empty() ? "" : ", ", quoted(field.name),
+                               type_ddl(field.type), column_clauses(field));
+      }
+      return "STRUCT<" + members + ">";
+    }
+    default:
+      return to_sql(type);
+  }
+}
+
+Result<string> create_table_text(const Context& context, const FoundTable& found,
+                                 const sql::TableName& name) {
   const auto& snapshot = *found.snapshot;
-  string out = fmt::format("CREATE TABLE {} (", found.name);
-  bool first = true;
-  for (const auto& field : snapshot.schema.fields) {
-    out += fmt::format("{}\n  {} {}{}", first ? "" : ",", quoted(field.name), to_sql(field.type),
-                       field.nullable ? "" : " NOT NULL");
-    if (const auto comment = comment_of(field)) out += " COMMENT " + sql_string(*comment);
-    first = false;
-  }
-  out += ")\nUSING delta";
-  const auto names = [](const std::vector<string>& columns) {
-    string list;
-    for (const auto& column : columns) list += (list.empty() ? "" : ", ") + quoted(column);
-    return list;
+  SL_ASSIGN(const auto rules, delta::table_rules(snapshot.metadata, snapshot.schema));
+  string elements;
+  const auto add = [&elements](const string& element) {
+    elements += (elements.empty() ? "\n  " : ",\n  ") + element;
   };
-  if (!snapshot.metadata.partition_columns.empty()) {
-    out += "\nPARTITIONED BY (" + names(snapshot.metadata.partition_columns) + ")";
+  for (const auto& field : snapshot.schema.fields) {
+    const auto* rule = rules.find(field.name);
+    const auto value = rule == nullptr ? "" : value_clause(*rule);
+    add(fmt::format("{} {}{}{}{}", quoted(field.name), type_ddl(field.type),
+                    value.empty() ? "" : " ", value, column_clauses(field)));
   }
-  const auto clusters = clustering_columns(snapshot);
-  if (!clusters.empty()) out += "\nCLUSTER BY (" + names(clusters) + ")";
-  if (snapshot.metadata.description)
+  for (const auto& check : rules.checks) {
+    add(fmt::format("CONSTRAINT {} CHECK ({})", quoted(check.name), check.sql));
+  }
+  string out = fmt::format("CREATE TABLE {} ({})\nUSING delta", found.name, elements);
+  string partitions;
+  for (const auto& column : snapshot.metadata.partition_columns) {
+    partitions += (partitions.empty() ? "" : ", ") + quoted(column);
+  }
+  if (!partitions.empty()) out += "\nPARTITIONED BY (" + partitions + ")";
+  string clusters;
+  for (const auto& column : clustering_of(snapshot)) {
+    clusters += (clusters.empty() ? "" : ", ") + sql::to_string(sql::ColumnPath{column, {}});
+  }
+  if (!clusters.empty()) out += "\nCLUSTER BY (" + clusters + ")";
+  if (!name.is_path) {
+    SL_ASSIGN(auto* warehouse, context.needs_warehouse());
+    SL_ASSIGN(const auto qualified, warehouse->qualify(name, context.defaults));
+    SL_ASSIGN(const bool external, warehouse->is_external(qualified));
+    if (external) out += "\nLOCATION " + sql_string(found.table.path());
+  }
+  if (snapshot.metadata.description) {
     out += "\nCOMMENT " + sql_string(*snapshot.metadata.description);
+  }
   string properties;
   for (const auto& [key, value] : snapshot.metadata.configuration) {
-    // Names of hidden columns belong to this table alone.
-    if (key.starts_with("delta.rowTracking.materialized")) continue;
+    if (belongs_to_one_table(key) || key.starts_with(delta::kConstraintPrefix)) continue;
     properties += fmt::format("{}\n  {} = {}", properties.empty() ? "" : ",", sql_string(key),
                               sql_string(value));
   }
@@ -272,107 +152,146 @@ string create_table_text(const FoundTable& found) {
   return out + "\n";
 }
 
-// Catalog and schema of SHOW TABLES IN [c.]s.
-Result<std::pair<string, string>> schema_of(const Context& context,
-                                            const std::optional<sql::TableName>& name) {
-  if (!name) return std::pair{context.defaults.catalog, context.defaults.schema};
-  const auto& parts = name->parts;
-  if (name->is_path || parts.empty() || parts.size() > 2) {
-    auto error =
-        invalid_argument("INVALID_NAME", "{} is not a schema: write schema or catalog.schema",
-                         sql::to_string(*name));
-    error.place = name->place;
-    return error;
+string create_view_text(const sql::TableName& name, const catalog::View& view) {
+  string columns;
+  for (const auto& column : view.columns) {
+    columns += (columns.empty() ? "" : ", ") + quoted(column);
   }
-  return std::pair{parts.size() == 2 ? parts[0] : context.defaults.catalog, parts.back()};
+  return fmt::format("CREATE VIEW {}{}{} AS {}\n", sql::to_string(name),
+                     columns.empty() ? "" : " (" + columns + ")",
+                     view.comment ? " COMMENT " + sql_string(*view.comment) : "", view.sql);
+}
+
+// One row for each combination of values that live files have.
+Result<string> show_partitions(const FoundTable& found) {
+  const auto& snapshot = *found.snapshot;
+  const auto& names = snapshot.metadata.partition_columns;
+  if (names.empty()) {
+    return invalid_argument("DELTA_SHOW_PARTITION_IN_NON_PARTITIONED_TABLE",
+                            "{} has no partition columns", found.name);
+  }
+  std::vector<Listing::Column> columns;
+  std::vector<string> keys;
+  for (const auto& name : names) {
+    const auto* field = snapshot.schema.get(name);
+    if (field == nullptr) {
+      return corrupt("DELTA_INVALID_TABLE_DEFINITION", "{} has no column {}, its partition column",
+                     found.name, name);
+    }
+    columns.push_back({field->name, duck::engine_type(field->type)});
+    keys.push_back(snapshot.column_mapping_mode() == "none"
+                       ? field->name
+                       : delta::Snapshot::physical_name(*field));
+  }
+  std::set<std::vector<std::optional<string>>> rows;
+  for (const auto& file : snapshot.files) {
+    std::vector<std::optional<string>> row;
+    for (const auto& key : keys) {
+      const auto value = file.partition_values.find(key);
+      const bool given =
+          value != file.partition_values.end() && value->second && !value->second->empty();
+      row.push_back(given ? value->second : std::nullopt);
+    }
+    rows.insert(std::move(row));
+  }
+  Listing listing(columns);
+  for (const auto& row : rows) {
+    std::vector<string> cells;
+    for (const auto& cell : row) cells.push_back(Listing::text(cell));
+    listing.add(std::move(cells));
+  }
+  return listing.query() + " ORDER BY ALL";
+}
+
+Result<std::vector<string>> columns_of(const Context& context, const sql::TableName& name) {
+  std::vector<string> names;
+  SL_ASSIGN(const auto view, find_view(context, name));
+  if (view) {
+    SL_ASSIGN(const auto columns, view_columns(context, name));
+    for (const auto& column : columns) names.push_back(column.name);
+    return names;
+  }
+  SL_ASSIGN(const auto found, find_table(context, name));
+  for (const auto& field : found.snapshot->schema.fields) names.push_back(field.name);
+  return names;
+}
+
+// Tables and views of a schema, and the session's views.
+Result<string> show_tables(const Context& context, const sql::Show& statement, bool only_views) {
+  SL_ASSIGN(auto* warehouse, context.needs_warehouse());
+  std::pair<string, string> where{context.defaults.catalog, context.defaults.schema};
+  if (statement.name) {
+    SL_ASSIGN(where, known_schema(context, *statement.name));
+  }
+  SL_ASSIGN(const auto entries, warehouse->tables(where.first, where.second));
+  Listing listing({{only_views ? "namespace" : "database", "VARCHAR"},
+                   {only_views ? "viewName" : "tableName", "VARCHAR"},
+                   {"isTemporary", "BOOLEAN"}});
+  for (const auto& entry : entries) {
+    if ((only_views && !entry.is_view) || !matches(statement.pattern, entry.name.name)) continue;
+    listing.add({Listing::text(entry.name.schema), Listing::text(entry.name.name), "false"});
+  }
+  for (const auto& [name, view] : context.temporary_views) {
+    if (matches(statement.pattern, name)) listing.add({"''", Listing::text(name), "true"});
+  }
+  return listing.query();
 }
 
 }  // namespace
 
-Result<string> describe(const Context& context, const sql::Describe& statement) {
-  using What = sql::Describe::What;
-  SL_ASSIGN(const auto view, find_view(context, statement.table));
-  if (view && (statement.what == What::kColumns || statement.what == What::kExtended)) {
-    return describe_view(context, statement.table, *view, statement.what == What::kExtended);
-  }
-  SL_ASSIGN(const auto found, find_table(context, statement.table));
-  switch (statement.what) {
-    case What::kColumns:
-      return describe_columns(found, false);
-    case What::kExtended:
-      return describe_columns(found, true);
-    case What::kDetail:
-      return describe_detail(found);
-    case What::kHistory:
-      return describe_history(found);
-  }
-  return internal_error("INTERNAL_ERROR", "unknown DESCRIBE");
-}
-
 Result<string> show(const Context& context, const sql::Show& statement) {
   using What = sql::Show::What;
-  SL_ASSIGN(auto* warehouse, context.needs_warehouse());
-  const auto needs_name = [&]() -> Result<sql::TableName> {
-    if (statement.name) return *statement.name;
-    return invalid_argument("PARSE_SYNTAX_ERROR", "SHOW needs a table's name here");
+  const auto names_listing = [&statement](const char* title, const std::vector<string>& names) {
+    Listing listing({{title, "VARCHAR"}});
+    for (const auto& name : names) {
+      if (matches(statement.pattern, name)) listing.add({Listing::text(name)});
+    }
+    return listing.query();
   };
   switch (statement.what) {
-    case What::kTables: {
-      SL_ASSIGN(const auto where, schema_of(context, statement.name));
-      SL_ASSIGN(const bool exists, warehouse->schema_exists(where.first, where.second));
-      if (!exists) {
-        return not_found("SCHEMA_NOT_FOUND", "there is no schema {}.{}", where.first, where.second);
-      }
-      SL_ASSIGN(const auto entries, warehouse->tables(where.first, where.second));
-      Listing listing(
-          {{"database", "VARCHAR"}, {"tableName", "VARCHAR"}, {"isTemporary", "BOOLEAN"}});
-      for (const auto& entry : entries) {
-        listing.add({Listing::text(entry.name.schema), Listing::text(entry.name.name), "false"});
-      }
-      for (const auto& [name, view] : context.temporary_views) {
-        listing.add({"''", Listing::text(name), "true"});
-      }
-      return listing.query();
-    }
+    case What::kTables:
+    case What::kViews:
+      return show_tables(context, statement, statement.what == What::kViews);
     case What::kSchemas: {
+      SL_ASSIGN(auto* warehouse, context.needs_warehouse());
       if (statement.name && statement.name->parts.size() != 1) {
-        return invalid_argument("INVALID_NAME", "{} is not a catalog",
-                                sql::to_string(*statement.name));
+        return at(invalid_argument("INVALID_NAME", "{} is not a catalog",
+                                   sql::to_string(*statement.name)),
+                  statement.name->place);
       }
       SL_ASSIGN(const auto names, warehouse->schemas(statement.name ? statement.name->parts[0]
                                                                     : context.defaults.catalog));
-      Listing listing({{"databaseName", "VARCHAR"}});
-      for (const auto& name : names) listing.add({Listing::text(name)});
-      return listing.query();
+      return names_listing("databaseName", names);
     }
     case What::kCatalogs: {
+      SL_ASSIGN(auto* warehouse, context.needs_warehouse());
       SL_ASSIGN(const auto names, warehouse->catalogs());
-      Listing listing({{"catalog", "VARCHAR"}});
-      for (const auto& name : names) listing.add({Listing::text(name)});
-      return listing.query();
+      return names_listing("catalog", names);
     }
-    case What::kTableProperties: {
-      SL_ASSIGN(const auto name, needs_name());
-      SL_ASSIGN(const auto found, find_table(context, name));
-      return show_properties(found, statement.key);
-    }
-    case What::kCreateTable: {
-      SL_ASSIGN(const auto name, needs_name());
-      SL_ASSIGN(const auto found, find_table(context, name));
-      Listing listing({{"createtab_stmt", "VARCHAR"}});
-      listing.add({Listing::text(create_table_text(found))});
-      return listing.query();
-    }
-    case What::kColumns: {
-      SL_ASSIGN(const auto name, needs_name());
-      SL_ASSIGN(const auto found, find_table(context, name));
-      Listing listing({{"col_name", "VARCHAR"}});
-      for (const auto& field : found.snapshot->schema.fields)
-        listing.add({Listing::text(field.name)});
-      return listing.query();
-    }
+    default:
+      break;
   }
-  return internal_error("INTERNAL_ERROR", "unknown SHOW");
+  if (!statement.name) return internal_error("INTERNAL_ERROR", "SHOW without a name");
+  const auto& name = *statement.name;
+  if (statement.what == What::kColumns) {
+    SL_ASSIGN(const auto names, columns_of(context, name));
+    return names_listing("col_name", names);
+  }
+  if (statement.what == What::kCreateTable) {
+    Listing listing({{"createtab_stmt", "VARCHAR"}});
+    SL_ASSIGN(const auto view, find_view(context, name));
+    if (view) {
+      listing.add({Listing::text(create_view_text(name, *view))});
+    } else {
+      SL_ASSIGN(const auto found, find_table(context, name));
+      SL_ASSIGN(const auto text, create_table_text(context, found, name));
+      listing.add({Listing::text(text)});
+    }
+    return listing.query();
+  }
+  SL_ASSIGN(const auto found, find_table(context, name));
+  if (statement.what == What::kPartitions) return show_partitions(found);
+  return show_properties(found, statement.key);
 }
 
 }  // namespace strandline::engine

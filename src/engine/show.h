@@ -1,4 +1,4 @@
-// SHOW and DESCRIBE: each gives a query whose rows are the answer.
+// SHOW: gives a query whose rows are the answer.
 #pragma once
 
 #include <string>
@@ -7,7 +7,6 @@
 
 namespace strandline::engine {
 
-Result<std::string> describe(const Context& context, const sql::Describe& statement);
 Result<std::string> show(const Context& context, const sql::Show& statement);
 
 }  // namespace strandline::engine

@@ -6,9 +6,11 @@
 #include "cdc/program.h"
 #include "delta/alter.h"
 #include "delta/column_mapping.h"
+#include "delta/column_rules.h"
 #include "duck/delta_io.h"
 #include "duck/key_ranges.h"
 #include "duck/program_runner.h"
+#include "duck/row_rules.h"
 #include "duck/table_change.h"
 #include "pipeline/file_reader.h"
 #include "pipeline/flow_run.h"
@@ -17,7 +19,6 @@
 namespace strandline::pipeline {
 namespace {
 
-using duck::quote_literal;
 using duck::quote_name;
 
 // A target commit that lost against another writer is computed anew this often.
@@ -54,6 +55,9 @@ std::string primary_key(const cdc::Plan& plan) {
   w.end_array();
   return w.take();
 }
+
+// Of an identity column, in its metadata.
+const std::string kHighWaterMark = std::string(delta::kIdentityPrefix) + "highWaterMark";
 
 bool same_schema(const Schema& a, const Schema& b) {
   if (a.fields.size() != b.fields.size()) return false;
@@ -286,7 +290,8 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
   Execution execution;
   cdc::BatchRelations relations;
   SL_ASSIGN(const auto query, print_batch(plan, &execution));
-  relations.source = "(" + query + ")";
+  SL_ASSIGN(const auto source, with_computed(query, facts_->computed, plan.time_us));
+  relations.source = "(" + source + ")";
   relations.now_us = plan.time_us;
   // The events come first; their keys say which files of target and state are read.
   const bool reads_target = current && !target->files.empty();
@@ -320,26 +325,6 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
   SL_ASSIGN(const auto metrics, duck::run_program(connection, program, on_stage, staged));
   SL_TRY(context_.check_cancelled());
   SL_TRY(check_files_unchanged(plan));
-
-  // NOT NULL of declared columns.
-  std::string not_null;
-  for (const auto& field : cdc_plan.target_schema.fields) {
-    if (!field.nullable)
-      not_null +=
-          fmt::format("{}{} IS NULL", not_null.empty() ? "" : " OR ", quote_name(field.name));
-  }
-  if (!not_null.empty()) {
-    SL_ASSIGN(const auto nulls,
-              connection.query_int(
-                  fmt::format("SELECT count(*) FROM ({}) WHERE {}", program.target_new, not_null)));
-    if (nulls > 0) {
-      return invalid_data(
-          "DELTA_NOT_NULL_CONSTRAINT_VIOLATED",
-          "{} rows have a null in a NOT NULL column of '{}': filter them in the flow's query, or "
-          "drop NOT NULL",
-          nulls, target_->dataset().shown);
-    }
-  }
 
   // The target's part is prepared first: whether it changes decides whether the state must exist.
   stage("write");
@@ -520,6 +505,13 @@ Status FlowRun::execute_write(const BatchPlan& plan) {
   const bool replace = flow_.kind == FlowKind::kMaterialize || !target_->is_current(*target);
   const auto declared = target_->dataset().declared_schema();
   Schema schema = declared ? *declared : target->schema;
+  // What the table knows of its columns and the declaration does not: values given so far.
+  for (auto& field : schema.fields) {
+    if (const auto* known = target->schema.get(field.name)) {
+      const auto mark = known->metadata.find(kHighWaterMark);
+      if (mark != known->metadata.end()) field.metadata.insert(*mark);
+    }
+  }
   if (replace && !declared) schema = facts_->schema;
 
   // Each target column from the query's column: by name, or by place.
@@ -542,18 +534,13 @@ Status FlowRun::execute_write(const BatchPlan& plan) {
     schema.fields.push_back(field);
   }
   std::string select;
-  std::string not_null;
   for (size_t i = 0; i < schema.fields.size(); ++i) {
     const auto& field = schema.fields[i];
     const auto index = flow_.by_name ? given.find(field.name) : std::optional(i);
     if (!select.empty()) select += ", ";
-    if (!field.nullable) {
-      not_null +=
-          fmt::format("{}{} IS NULL", not_null.empty() ? "" : " OR ", quote_name(field.name));
-    }
     if (!index) {
-      select += fmt::format("CAST(NULL AS {}) AS {}", duck::engine_type(field.type),
-                            quote_name(field.name));
+      SL_ASSIGN(const auto value, duck::default_value(field, plan.time_us));
+      select += fmt::format("{} AS {}", value, quote_name(field.name));
       continue;
     }
     const auto& from = given.fields[*index];
@@ -576,15 +563,7 @@ Status FlowRun::execute_write(const BatchPlan& plan) {
   }
   Execution execution;
   SL_ASSIGN(const auto query, print_batch(plan, &execution));
-  std::string rows = fmt::format("SELECT {} FROM ({}) AS q", select, query);
-  if (!not_null.empty()) {
-    rows = fmt::format("SELECT * FROM ({}) WHERE CASE WHEN {} THEN error({}) ELSE true END", rows,
-                       not_null,
-                       quote_literal(fmt::format(
-                           "[DELTA_NOT_NULL_CONSTRAINT_VIOLATED] a row has a null in a NOT NULL "
-                           "column of '{}': filter such rows in the flow's query",
-                           target_->dataset().shown)));
-  }
+  const std::string rows = fmt::format("SELECT {} FROM ({}) AS q", select, query);
   stage("write");
   SL_ASSIGN(auto transaction, delta::Transaction::begin(target_->table(), target));
   if (!same_schema(schema, target->schema)) transaction.set_schema(schema);

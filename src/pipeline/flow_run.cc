@@ -302,6 +302,15 @@ Result<std::optional<FlowRun::Facts>> FlowRun::find_facts(std::vector<Error>* er
                   place));
     }
   }
+  if (const auto declared = target_->dataset().declared_schema()) {
+    auto computed = computed_columns(*declared, facts.schema);
+    if (computed.ok()) {
+      facts.computed = std::move(computed).value();
+      for (const auto& column : facts.computed) facts.schema.fields.push_back(column.field);
+    } else {
+      fail(placed(std::move(computed).error(), flow_.place));
+    }
+  }
   facts.broken = facts.broken || !found.empty();
   if (errors == nullptr && !found.empty()) return found.front();
   for (auto& error : found) errors->push_back(std::move(error));
@@ -317,6 +326,15 @@ Status FlowRun::check(bool fresh, PlannedSchemas* planned, std::vector<Error>* e
   SL_ASSIGN(const auto facts, find_facts(errors));
   if (!facts) return {};
   const auto& dataset = target_->dataset();
+  if (const auto declared = dataset.declared_schema()) {
+    for (auto& error : check_declared_rules(*context_.connection, dataset.options, *declared)) {
+      const auto same = [&](const Error& other) {
+        return other.message == error.message && other.place && error.place &&
+               other.place->line == error.place->line;
+      };
+      if (std::none_of(errors->begin(), errors->end(), same)) errors->push_back(std::move(error));
+    }
+  }
   Schema schema;
   if (flow_.kind == FlowKind::kAutoCdc) {
     cdc::TargetFacts target_facts;

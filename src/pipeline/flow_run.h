@@ -16,6 +16,7 @@
 #include "cdc/program.h"
 #include "pipeline/checkpoint.h"
 #include "pipeline/context.h"
+#include "pipeline/declared_columns.h"
 #include "pipeline/sources.h"
 #include "pipeline/target.h"
 
@@ -71,6 +72,8 @@ class FlowRun {
     Schema hidden;           // _metadata
     DataType sequence_type;  // kAutoCdc
     bool broken = false;     // a clause has a mistake that is reported already
+    // kAutoCdc: declared columns that the query does not give; the schema has them.
+    std::vector<ComputedColumn> computed;
   };
   struct Execution;  // relations of one batch and what keeps them alive
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "pipeline/declared_columns.h"
 #include "pipeline/stream_check.h"
 #include "sql/duckdb_printer.h"
 #include "sql/parser.h"
@@ -518,6 +519,27 @@ class Builder {
     }
   }
 
+  // Columns whose values a replayed batch could not give again.
+  void check_computed(const sql::ColumnDefinition& column, const Dataset& dataset,
+                      const Flow* cdc) {
+    if (column.identity && (cdc != nullptr || dataset.kind == DatasetKind::kMaterializedView)) {
+      fail(column.name.place,
+           unsupported("IDENTITY_COLUMN",
+                       "IDENTITY column '{}' is not supported in {}: rows there are made again; "
+                       "use it in a streaming table of INSERT flows",
+                       column.name.text,
+                       cdc != nullptr ? "a target of AUTO CDC" : "a materialized view"));
+    }
+    if (cdc == nullptr || column.default_value == nullptr) return;
+    const auto calls = sql::nondeterministic_calls(*column.default_value);
+    if (calls.empty()) return;
+    fail(column.name.place,
+         unsupported("COLUMN_DEFAULT",
+                     "the DEFAULT of column '{}' uses {}(), which gives another value when an "
+                     "event is read again: use a constant",
+                     column.name.text, calls[0].text));
+  }
+
   void check_targets() {
     for (size_t i = 0; i < graph().datasets.size(); ++i) {
       const auto& dataset = graph().datasets[i];
@@ -525,12 +547,6 @@ class Builder {
       const auto& options = dataset.options;
       if (!options.expectations.empty()) {
         fail(options.expectations[0].name.place, expectations_not_yet());
-      }
-      if (!options.checks.empty()) {
-        fail(options.checks[0].first.place,
-             unsupported("CHECK_CONSTRAINT",
-                         "CHECK constraints are not supported yet: filter the rows "
-                         "in the flow's query"));
       }
       if (options.using_format && lower(options.using_format->text) != "delta") {
         fail(options.using_format->place,
@@ -543,26 +559,14 @@ class Builder {
                                         "live in the warehouse",
                                         dataset.shown));
       }
-      for (const auto& column : options.columns) {
-        if (column.default_value) {
-          fail(column.name.place, unsupported("COLUMN_DEFAULT",
-                                              "DEFAULT of column '{}' is not supported "
-                                              "yet: set the value in the flow's query",
-                                              column.name.text));
-        }
-        if (column.generated_as) {
-          fail(column.name.place,
-               unsupported("GENERATED_COLUMN",
-                           "GENERATED column '{}' is not supported yet: compute it "
-                           "in the flow's query",
-                           column.name.text));
-        }
-      }
       const Flow* cdc = nullptr;
       const Flow* append = nullptr;
       for (const auto& flow : graph().flows) {
         if (flow.target != i) continue;
         (flow.kind == FlowKind::kAutoCdc ? cdc : append) = &flow;
+      }
+      for (const auto& column : options.columns) {
+        check_computed(column, dataset, cdc);
       }
       if (cdc != nullptr && append != nullptr) {
         fail(append->place,
@@ -699,18 +703,7 @@ const char* to_string(DatasetKind kind) {
 std::optional<Schema> Dataset::declared_schema() const {
   if (options.columns.empty()) return {};
   Schema schema;
-  for (const auto& column : options.columns) {
-    Field field{column.name.text, column.type, column.nullable, {}};
-    if (column.comment) {
-      std::string quoted = "\"";
-      for (const char c : *column.comment) {
-        if (c == '"' || c == '\\') quoted += '\\';
-        quoted += c;
-      }
-      field.metadata["comment"] = quoted + "\"";
-    }
-    schema.fields.push_back(std::move(field));
-  }
+  for (const auto& column : options.columns) schema.fields.push_back(declared_field(column));
   return schema;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "delta/column_rules.h"
+#include "pipeline/declared_columns.h"
 
 namespace strandline::pipeline {
 namespace {
@@ -189,6 +191,8 @@ delta::NewTable Target::definition(const Schema& schema) const {
     definition.clustering_columns.push_back(column.text);
   for (const auto& option : dataset_->options.properties)
     definition.properties[option.key] = option.value;
+  for (auto& [key, condition] : declared_constraints(dataset_->options))
+    definition.properties[key] = condition;
   definition.properties[kPipelineNameProperty] = context_->spec.name;
   definition.description = dataset_->options.comment;
   return definition;
@@ -236,6 +240,14 @@ Result<std::shared_ptr<const delta::Snapshot>> Target::update_properties(
     }
     metadata.configuration[option.key] = option.value;
     changed = true;
+  }
+  for (const auto& [key, condition] : declared_constraints(dataset_->options)) {
+    if (snapshot->property(key) == condition) continue;
+    warn(
+        unsupported("CONSTRAINT_FIXED",
+                    "the CHECK constraint {} of '{}' stays as the table was made with it: drop the "
+                    "table to change it",
+                    key.substr(std::string(delta::kConstraintPrefix).size()), dataset_->shown));
   }
   if (dataset_->options.comment && metadata.description != dataset_->options.comment) {
     metadata.description = dataset_->options.comment;

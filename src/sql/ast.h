@@ -43,14 +43,33 @@ struct Option {
 };
 using Options = std::vector<Option>;
 
-// [NOT NULL], DEFAULT, GENERATED, COMMENT of a column definition.
+// GENERATED {ALWAYS | BY DEFAULT} AS IDENTITY [(START WITH n INCREMENT BY n)]
+struct IdentityDefinition {
+  int64_t start = 1;
+  int64_t step = 1;
+  bool by_default = false;  // rows may bring their own values
+  SourcePlace place;
+};
+
+// [NOT NULL], DEFAULT, GENERATED, COMMENT of a column definition. The log of a table keeps
+// expressions as they were written: ..._sql is their text.
 struct ColumnDefinition {
   Name name;
   DataType type;
   bool nullable = true;
   std::optional<std::string> comment;
   ExprPtr default_value;
+  std::string default_sql;
   ExprPtr generated_as;
+  std::string generated_sql;
+  std::optional<IdentityDefinition> identity;
+};
+
+// CONSTRAINT name CHECK (condition)
+struct CheckDefinition {
+  Name name;
+  ExprPtr condition;
+  std::string sql;  // the condition as written
 };
 
 enum class OnViolation { kKeep, kDropRow, kFailUpdate };
@@ -96,7 +115,7 @@ struct AutoCdcClauses {
 struct TableOptions {
   std::vector<ColumnDefinition> columns;
   std::vector<Expectation> expectations;
-  std::vector<std::pair<Name, ExprPtr>> checks;  // CONSTRAINT n CHECK (expr)
+  std::vector<CheckDefinition> checks;
   std::optional<Name> using_format;
   std::vector<Name> partitioned_by;
   std::vector<Name> cluster_by;
@@ -164,6 +183,83 @@ struct CreateTable {
   TableName name;
   TableOptions options;
   QueryPtr query;
+  std::optional<TableName> like;  // LIKE source
+};
+
+// A column, or a field inside one: a.b.c
+struct ColumnPath {
+  std::vector<std::string> parts;
+  SourcePlace place;
+};
+std::string to_string(const ColumnPath& path);  // backquoted where needed
+// FIRST, or AFTER a sibling.
+struct ColumnPosition {
+  bool first = false;
+  Name after;
+};
+// What ALTER TABLE may do.
+struct SetTableProperties {
+  Options properties;
+};
+struct UnsetTableProperties {
+  bool if_exists = false;
+  std::vector<Name> keys;
+};
+struct NewColumn {
+  ColumnPath path;
+  ColumnDefinition definition;  // its name is the path's last part
+  std::optional<ColumnPosition> position;
+};
+struct AddColumns {
+  std::vector<NewColumn> columns;
+};
+struct RenameColumn {
+  ColumnPath column;
+  Name new_name;
+};
+struct DropColumns {
+  bool if_exists = false;
+  std::vector<ColumnPath> columns;
+};
+// One change of ALTER COLUMN, or several of the old form CHANGE COLUMN.
+struct ColumnChange {
+  ColumnPath column;
+  std::optional<DataType> type;
+  std::optional<bool> nullable;
+  std::optional<std::string> comment;
+  bool drop_default = false;
+  ExprPtr default_value;
+  std::string default_sql;
+  std::optional<ColumnPosition> position;
+};
+struct AlterColumns {
+  std::vector<ColumnChange> changes;
+};
+struct AddConstraint {
+  CheckDefinition check;
+};
+struct DropConstraint {
+  bool if_exists = false;
+  Name name;
+};
+struct SetClustering {
+  std::vector<ColumnPath> columns;  // empty: NONE
+};
+struct RenameTable {
+  TableName to;
+};
+struct AlterTable {
+  TableName table;
+  std::variant<SetTableProperties, UnsetTableProperties, AddColumns, RenameColumn, DropColumns,
+               AlterColumns, AddConstraint, DropConstraint, SetClustering, RenameTable>
+      action;
+};
+// COMMENT ON {TABLE | COLUMN | SCHEMA} name IS 'text' | NULL
+struct CommentOn {
+  enum class What { kTable, kColumn, kSchema } what = What::kTable;
+  TableName name;
+  Name column;  // kColumn
+  std::optional<std::string> comment;
 };
 enum class InsertMode { kAppend, kOverwrite, kReplaceWhere };
 struct Insert {
@@ -221,26 +317,41 @@ struct Truncate {
   TableName table;
 };
 struct Describe {
-  enum class What { kColumns, kExtended, kDetail, kHistory } what = What::kColumns;
+  enum class What {
+    kColumns,
+    kExtended,
+    kDetail,
+    kHistory,
+    kColumn,
+    kSchema,
+    kSchemaExtended,
+    kQuery
+  } what = What::kColumns;
   TableName table;
+  std::optional<ColumnPath> column;  // kColumn
+  std::optional<int64_t> limit;      // kHistory: so many of the newest versions
+  QueryPtr query;                    // kQuery
 };
 struct Show {
   enum class What {
     kTables,
+    kViews,
     kSchemas,
     kCatalogs,
     kTableProperties,
     kCreateTable,
-    kColumns
+    kColumns,
+    kPartitions
   } what = What::kTables;
   std::optional<TableName> name;
+  std::optional<std::string> pattern;  // LIKE 'a*|b': * is any text, | separates alternatives
   std::optional<std::string> key;
 };
 struct Use {
   bool catalog = false;
   TableName name;
 };  // USE [SCHEMA] a.b; USE CATALOG a
-// A statement of sql.md that later work executes (ALTER TABLE, OPTIMIZE, VACUUM, RESTORE,
+// A statement of sql.md that later work executes (OPTIMIZE, VACUUM, RESTORE,
 // REFRESH ...): recognised and refused by this name; its text is skipped to the next semicolon.
 struct NotYet {
   std::string construct;
@@ -249,7 +360,8 @@ struct NotYet {
 struct Statement {
   std::variant<CreateStreamingTable, CreateMaterializedView, CreateView, CreateAutoCdcFlow,
                CreateInsertFlow, SetOption, SelectStatement, Explain, CreateSchema, CreateTable,
-               Insert, Update, Delete, Merge, Drop, Truncate, Describe, Show, Use, NotYet>
+               AlterTable, CommentOn, Insert, Update, Delete, Merge, Drop, Truncate, Describe, Show,
+               Use, NotYet>
       body;
   SourcePlace place;
   std::string text;  // the statement's own text

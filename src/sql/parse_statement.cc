@@ -78,6 +78,10 @@ bool Parser::statement(Statement& statement) {
     merge(statement);
   } else if (accept_word("DROP")) {
     drop(statement);
+  } else if (at_words({"ALTER", "TABLE"})) {
+    alter_table(statement);
+  } else if (at_words({"COMMENT", "ON"})) {
+    comment_on(statement);
   } else if (accept_word("TRUNCATE")) {
     expect_word("TABLE");
     statement.body = Truncate{table_name()};
@@ -337,45 +341,6 @@ void Parser::create_flow(Statement& statement) {
   fail_expected("AUTO CDC or INSERT", {"AUTO", "INSERT", "APPLY"});
 }
 
-void Parser::create_table(bool or_replace, Statement& statement) {
-  CreateTable table;
-  table.or_replace = or_replace;
-  table.if_not_exists = accept_words({"IF", "NOT", "EXISTS"});
-  table.name = declared_table(false);
-  if (at_symbol("(") && !at_query()) table_elements(table.options);
-  table_clauses(table.options, false);
-  if (at_word("SHALLOW") || at_word("DEEP") || at_word("CLONE") || at_word("LIKE")) {
-    return not_yet(statement,
-                   "CREATE TABLE ... " + std::string(at_word("LIKE") ? "LIKE" : "CLONE"));
-  }
-  if (accept_word("AS") || at_query()) {
-    table.query = query();
-  } else if (!at_end()) {
-    fail_expected(
-        "a table clause (COMMENT, TBLPROPERTIES, PARTITIONED BY, CLUSTER BY, USING, LOCATION), AS "
-        "or ';'",
-        {"COMMENT", "TBLPROPERTIES", "PARTITIONED", "CLUSTER", "USING", "LOCATION", "AS"});
-  }
-  statement.body = std::move(table);
-}
-
-void Parser::create_schema(Statement& statement) {
-  CreateSchema schema;
-  schema.if_not_exists = accept_words({"IF", "NOT", "EXISTS"});
-  schema.name = table_name();
-  while (!failed_ && !at_end()) {
-    if (accept_word("COMMENT")) {
-      schema.comment = string_value("the comment");
-    } else if (at_word("LOCATION") || at_word("MANAGED") || at_word("WITH")) {
-      fail_unsupported(peek().place, peek().upper + " of a schema",
-                       "leave it out: schemas are folders of the warehouse");
-    } else {
-      fail_expected("COMMENT or ';'", {"COMMENT"});
-    }
-  }
-  statement.body = std::move(schema);
-}
-
 std::vector<Name> Parser::name_list(std::string_view what) {
   std::vector<Name> names;
   const bool parentheses = accept_symbol("(");
@@ -388,187 +353,6 @@ std::vector<Name> Parser::name_list(std::string_view what) {
     accept_symbol(")");
   }
   return names;
-}
-
-void Parser::table_elements(TableOptions& options) {
-  expect_symbol("(");
-  while (!failed_ && !at_symbol(")")) {
-    if (at_word("CONSTRAINT")) {
-      constraint(options);
-    } else if (at_words({"PRIMARY", "KEY"}) || at_words({"FOREIGN", "KEY"})) {
-      fail_unsupported(peek().place, peek().upper + " KEY",
-                       "leave it out; keys of an AUTO CDC target come from KEYS");
-    } else {
-      ColumnDefinition column = column_definition();
-      for (const ColumnDefinition& other : options.columns) {
-        if (!failed_ && same_name(other.name.text, column.name.text)) {
-          note(other.name.text == column.name.text
-                   ? invalid_argument("COLUMN_ALREADY_EXISTS", "the column '{}' is declared twice",
-                                      column.name.text)
-                   : invalid_argument("COLUMN_ALREADY_EXISTS",
-                                      "the columns '{}' and '{}' differ in case alone",
-                                      other.name.text, column.name.text),
-               column.name.place);
-        }
-      }
-      options.columns.push_back(std::move(column));
-    }
-    if (!accept_symbol(",")) break;
-  }
-  if (!at_symbol(")")) fail_expected("',' or ')'");
-  accept_symbol(")");
-}
-
-ColumnDefinition Parser::column_definition() {
-  ColumnDefinition column;
-  column.name = name("a column name");
-  column.type = type();
-  while (!failed_ && !at_symbol(",") && !at_symbol(")") && !at_end()) {
-    if (accept_words({"NOT", "NULL"})) {
-      column.nullable = false;
-    } else if (accept_word("NULL")) {
-      column.nullable = true;
-    } else if (accept_word("DEFAULT")) {
-      column.default_value = expression();
-    } else if (accept_word("GENERATED")) {
-      const SourcePlace place = peek().place;
-      const bool by_default = accept_words({"BY", "DEFAULT"});
-      if (!by_default) expect_word("ALWAYS");
-      expect_word("AS");
-      if (at_word("IDENTITY")) {
-        fail_unsupported(place, "an IDENTITY column",
-                         "number the rows in the query with row_number()");
-        break;
-      }
-      expect_symbol("(");
-      column.generated_as = expression();
-      expect_symbol(")");
-    } else if (accept_word("COMMENT")) {
-      column.comment = string_value("the comment");
-    } else if (at_word("MASK")) {
-      fail_unsupported(peek().place, "MASK of a column", "select masked values in a view");
-    } else if (at_word("PRIMARY") || at_word("REFERENCES") || at_word("FOREIGN") ||
-               at_word("UNIQUE")) {
-      fail_unsupported(peek().place,
-                       peek().upper + (at_word("PRIMARY") ? " KEY" : "") + " of a column",
-                       "leave it out; keys of an AUTO CDC target come from KEYS");
-    } else if (at_word("COLLATE")) {
-      fail_unsupported(peek().place, "COLLATE", "strings compare by code point");
-    } else if (at_word("CONSTRAINT")) {
-      fail_unsupported(peek().place, "a CONSTRAINT inside a column",
-                       "put it after the columns: CONSTRAINT name CHECK (...)");
-    } else {
-      fail_expected("NOT NULL, DEFAULT, GENERATED ALWAYS AS, COMMENT, ',' or ')'",
-                    {"NOT", "DEFAULT", "GENERATED", "COMMENT", "CONSTRAINT"});
-    }
-  }
-  return column;
-}
-
-void Parser::constraint(TableOptions& options) {
-  next();
-  Name constraint_name = name("the constraint's name");
-  if (accept_word("EXPECT")) {
-    Expectation expectation;
-    expectation.name = std::move(constraint_name);
-    expectation.condition = expression();
-    if (accept_words({"ON", "VIOLATION"})) {
-      if (accept_words({"FAIL", "UPDATE"})) {
-        expectation.on_violation = OnViolation::kFailUpdate;
-      } else if (accept_words({"DROP", "ROW"})) {
-        expectation.on_violation = OnViolation::kDropRow;
-      } else {
-        fail_expected("FAIL UPDATE or DROP ROW", {"FAIL", "DROP"});
-      }
-    }
-    for (const Expectation& other : options.expectations) {
-      if (!failed_ && same_name(other.name.text, expectation.name.text)) {
-        note(invalid_argument("DUPLICATE_EXPECTATION", "the expectation '{}' is declared twice",
-                              expectation.name.text),
-             expectation.name.place);
-      }
-    }
-    options.expectations.push_back(std::move(expectation));
-  } else if (accept_word("CHECK")) {
-    expect_symbol("(");
-    options.checks.emplace_back(std::move(constraint_name), expression());
-    expect_symbol(")");
-  } else if (at_word("PRIMARY") || at_word("FOREIGN") || at_word("UNIQUE")) {
-    fail_unsupported(peek().place, peek().upper + " KEY",
-                     "leave it out; keys of an AUTO CDC target come from KEYS");
-  } else {
-    fail_expected("EXPECT or CHECK", {"EXPECT", "CHECK"});
-  }
-}
-
-void Parser::table_clauses(TableOptions& options, bool pipeline) {
-  std::vector<std::string> seen;
-  const auto once = [&](const std::string& clause, const SourcePlace& place) {
-    for (const std::string& other : seen) {
-      if (other == clause) {
-        note(
-            invalid_argument("DUPLICATE_CLAUSES", "the clause {} is given twice: keep one", clause),
-            place);
-      }
-    }
-    seen.push_back(clause);
-  };
-  while (!failed_) {
-    const SourcePlace place = peek().place;
-    if (accept_word("USING")) {
-      once("USING", place);
-      options.using_format = name("a format");
-    } else if (accept_words({"PARTITIONED", "BY"})) {
-      once("PARTITIONED BY", place);
-      expect_symbol("(");
-      do {
-        const Name column = column_name("a column name");
-        if (at_symbol("(")) {
-          fail_unsupported(column.place, "the partition transform " + column.text,
-                           "add a column and partition by it");
-        } else if (!at_symbol(",") && !at_symbol(")") && !failed_) {
-          fail_unsupported(column.place, "a typed column in PARTITIONED BY",
-                           "declare the column among the columns");
-        }
-        options.partitioned_by.push_back(column);
-      } while (!failed_ && accept_symbol(","));
-      expect_symbol(")");
-    } else if (accept_words({"CLUSTER", "BY"})) {
-      once("CLUSTER BY", place);
-      if (!accept_word("AUTO") && !accept_word("NONE"))
-        options.cluster_by = name_list("a column name");
-    } else if (accept_word("LOCATION")) {
-      once("LOCATION", place);
-      options.location = string_value("the location");
-    } else if (accept_word("COMMENT")) {
-      once("COMMENT", place);
-      options.comment = string_value("the comment");
-    } else if (accept_word("TBLPROPERTIES")) {
-      once("TBLPROPERTIES", place);
-      options.properties = option_list();
-    } else if (at_words({"DEFAULT", "COLLATION"})) {
-      next();
-      next();
-      once("DEFAULT COLLATION", place);
-      const Name collation = name("a collation");
-      if (!failed_ && upper_ascii(collation.text) != "UTF8_BINARY") {
-        fail_unsupported(collation.place, "the collation " + collation.text,
-                         "use UTF8_BINARY: strings compare by code point");
-      }
-    } else if (at_words({"WITH", "ROW"})) {
-      fail_unsupported(place, "WITH ROW FILTER", "filter the rows in a view");
-    } else if (at_word("OPTIONS")) {
-      fail_unsupported(place, "OPTIONS", "use TBLPROPERTIES");
-    } else if (at_words({"CLUSTERED", "BY"})) {
-      fail_unsupported(place, "CLUSTERED BY ... INTO BUCKETS", "use CLUSTER BY or PARTITIONED BY");
-    } else if (at_words({"ROW", "FORMAT"}) || (at_words({"STORED", "AS"}) && !at_word("SCD", 2))) {
-      fail_unsupported(place, peek().upper + " " + peek(1).upper, "tables are Delta tables");
-    } else if (pipeline && (at_word("SCHEDULE") || at_words({"TRIGGER", "ON"}))) {
-      fail_unsupported(place, peek().upper, "run the pipeline from your scheduler");
-    } else {
-      return;
-    }
-  }
 }
 
 // --- AUTO CDC ----------------------------------------------------------------------------------
@@ -750,68 +534,6 @@ void Parser::drop(Statement& statement) {
     result.cascade = true;
   } else if (!accept_word("RESTRICT")) {
     accept_word("PURGE");
-  }
-  statement.body = std::move(result);
-}
-
-void Parser::describe_statement(Statement& statement) {
-  Describe result;
-  if (at_word("SCHEMA") || at_word("DATABASE") || at_word("CATALOG") || at_word("FUNCTION") ||
-      at_word("QUERY")) {
-    if (at_name(1) && !at_clause_word(1)) return not_yet(statement, "DESCRIBE " + peek().upper);
-  }
-  const bool more = at_name(1);
-  if (more && accept_word("HISTORY")) {
-    result.what = Describe::What::kHistory;
-  } else if (more && accept_word("DETAIL")) {
-    result.what = Describe::What::kDetail;
-  }
-  if (at_name(1)) accept_word("TABLE");
-  if (at_name(1) && (accept_word("EXTENDED") || accept_word("FORMATTED")))
-    result.what = Describe::What::kExtended;
-  result.table = table_name();
-  statement.body = std::move(result);
-}
-
-void Parser::show(Statement& statement) {
-  Show result;
-  const auto in_schema = [&] {
-    if (accept_word("IN") || accept_word("FROM")) result.name = table_name();
-    accept_word("LIKE");
-    if (peek().kind == TokenKind::kString)
-      fail_unsupported(peek().place, "a pattern in SHOW", "filter the result");
-  };
-  if (accept_word("TABLES")) {
-    result.what = Show::What::kTables;
-    in_schema();
-  } else if (accept_word("SCHEMAS") || accept_word("DATABASES")) {
-    result.what = Show::What::kSchemas;
-    in_schema();
-  } else if (accept_word("CATALOGS")) {
-    result.what = Show::What::kCatalogs;
-  } else if (accept_word("TBLPROPERTIES")) {
-    result.what = Show::What::kTableProperties;
-    result.name = table_name();
-    if (accept_symbol("(")) {
-      result.key = option_key();
-      expect_symbol(")");
-    }
-  } else if (accept_words({"CREATE", "TABLE"}) || accept_words({"CREATE", "VIEW"})) {
-    result.what = Show::What::kCreateTable;
-    result.name = table_name();
-  } else if (accept_word("COLUMNS")) {
-    result.what = Show::What::kColumns;
-    if (!accept_word("IN") && !accept_word("FROM"))
-      return fail_expected("IN and a table", {"IN", "FROM"});
-    result.name = table_name();
-  } else {
-    for (const std::string_view word : {"VIEWS", "FUNCTIONS", "PARTITIONS", "GRANTS", "VOLUMES",
-                                        "USERS", "GROUPS", "PIPELINES"}) {
-      if (at_word(word)) return not_yet(statement, "SHOW " + std::string(word));
-    }
-    return fail_expected(
-        "TABLES, SCHEMAS, CATALOGS, TBLPROPERTIES, CREATE TABLE or COLUMNS",
-        {"TABLES", "SCHEMAS", "DATABASES", "CATALOGS", "TBLPROPERTIES", "CREATE", "COLUMNS"});
   }
   statement.body = std::move(result);
 }

@@ -165,22 +165,14 @@ class Parser {
   void create_materialized_view(bool or_refresh, bool is_private, Statement& statement);
   void create_view(bool or_replace, bool temporary, Statement& statement);
   void create_flow(Statement& statement);
-  void create_table(bool or_replace, Statement& statement);
-  void create_schema(Statement& statement);
   void set(Statement& statement);
   void drop(Statement& statement);
-  void describe_statement(Statement& statement);
-  void show(Statement& statement);
   void not_yet(Statement& statement, std::string construct);
   TableName declared_table(bool strip_live);
   TableName target_table();
   AutoCdcClauses auto_cdc_clauses();
   void auto_cdc_source(AutoCdcClauses& clauses);
   ColumnList column_list();
-  void table_elements(TableOptions& options);
-  ColumnDefinition column_definition();
-  void constraint(TableOptions& options);
-  void table_clauses(TableOptions& options, bool pipeline);
   std::vector<Name> name_list(std::string_view what);
   void skip_statement();
   void guess_declared_names(size_t from);
@@ -196,6 +188,31 @@ class Parser {
   std::vector<Assignment> assignments();
   std::vector<std::pair<Name, ExprPtr>> partition_values();
   std::optional<Name> table_alias(std::string_view not_an_alias);
+
+  // --- statements that define and show tables (parse_table_statement.cc) ---
+  void create_table(bool or_replace, Statement& statement);
+  void create_schema(Statement& statement);
+  void table_elements(TableOptions& options);
+  void add_column(TableOptions& options, ColumnDefinition column);
+  ColumnDefinition column_definition();
+  // What follows the name: a type and the column's clauses; stops at FIRST and AFTER.
+  void column_clauses(ColumnDefinition& column);
+  IdentityDefinition identity(bool by_default, const SourcePlace& place);
+  int64_t signed_number(std::string_view what);
+  void constraint(TableOptions& options);
+  CheckDefinition check(Name constraint_name);
+  void table_clauses(TableOptions& options, bool pipeline);
+  // Also gives the expression's own text.
+  ExprPtr expression(std::string* sql);
+  void alter_table(Statement& statement);
+  bool alter_columns(AlterTable& alter);  // ADD, RENAME, DROP, ALTER and CHANGE of columns
+  ColumnPath column_path(std::string_view what);
+  std::vector<ColumnPath> column_paths(std::string_view what);
+  std::optional<ColumnPosition> column_position();
+  ColumnChange column_change();
+  void comment_on(Statement& statement);
+  void describe_statement(Statement& statement);
+  void show(Statement& statement);
 
   const Lexed& lexed_;
   std::string file_;

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <regex>
 #include <sstream>
 
 #include "base/json.h"
@@ -59,14 +60,21 @@ std::vector<std::string> sql_blocks(const std::string& text) {
   return blocks;
 }
 
+// <placeholder> as a name.
+std::string filled(const std::string& block) {
+  static const std::regex kPlaceholder("<([a-z_]+)>");
+  return std::regex_replace(block, kPlaceholder, "$1");
+}
+
 TEST(Samples, EverySqlBlockOfTheDocumentsParses) {
   const fs::path folder = test::shared_directory() / "seeds";
   if (!fs::is_directory(folder))
     GTEST_SKIP() << "no folder " << folder << "; set STRANDLINE_SHARED";
   size_t blocks = 0;
   for (const auto& entry : fs::directory_iterator(folder)) {
-    for (const std::string& block : sql_blocks(read_text(entry.path()))) {
+    for (const std::string& printed : sql_blocks(read_text(entry.path()))) {
       ++blocks;
+      const std::string block = filled(printed);
       const Script script = parse_script(block, entry.path().filename());
       EXPECT_EQ(script.statements.size(), 1u) << block;
       for (const Error& error : script.errors) ADD_FAILURE() << render_error(error, block);

@@ -264,6 +264,11 @@ TEST(Statement, Questions) {
   EXPECT_EQ(parsed<Describe>("DESCRIBE DETAIL t").what, Describe::What::kDetail);
   EXPECT_EQ(parsed<Describe>("DESCRIBE HISTORY t").what, Describe::What::kHistory);
   EXPECT_THAT(parsed<Describe>("DESCRIBE history").table.parts, ElementsAre("history"));
+  EXPECT_EQ(parsed<Describe>("DESCRIBE HISTORY t LIMIT 3").limit, 3);
+  EXPECT_THAT(parsed<Describe>("DESCRIBE TABLE t a.b").column->parts, ElementsAre("a", "b"));
+  EXPECT_EQ(parsed<Describe>("DESCRIBE SCHEMA EXTENDED s").what, Describe::What::kSchemaExtended);
+  EXPECT_EQ(parsed<Describe>("DESCRIBE QUERY SELECT 1").what, Describe::What::kQuery);
+  EXPECT_THAT(parsed<Describe>("DESCRIBE schema").table.parts, ElementsAre("schema"));
   const auto properties = parsed<Show>("SHOW TBLPROPERTIES my_mv ('delta.enableRowTracking')");
   EXPECT_EQ(properties.what, Show::What::kTableProperties);
   EXPECT_EQ(properties.key, "delta.enableRowTracking");
@@ -271,11 +276,112 @@ TEST(Statement, Questions) {
   EXPECT_EQ(parsed<Show>("SHOW CREATE TABLE t").what, Show::What::kCreateTable);
   EXPECT_EQ(parsed<Show>("SHOW DATABASES").what, Show::What::kSchemas);
   EXPECT_EQ(parsed<Show>("SHOW COLUMNS IN t").what, Show::What::kColumns);
+  EXPECT_THAT(parsed<Show>("SHOW COLUMNS IN t IN a.s").name->parts, ElementsAre("a", "s", "t"));
+  EXPECT_EQ(parsed<Show>("SHOW TABLES FROM s LIKE 'a*|b'").pattern, "a*|b");
+  EXPECT_EQ(parsed<Show>("SHOW TABLES 'a*'").pattern, "a*");
+  EXPECT_EQ(parsed<Show>("SHOW VIEWS").what, Show::What::kViews);
+  EXPECT_EQ(parsed<Show>("SHOW PARTITIONS t").what, Show::What::kPartitions);
+  const auto comment = parsed<CommentOn>("COMMENT ON COLUMN s.t.`a b` IS 'x'");
+  EXPECT_THAT(comment.name.parts, ElementsAre("s", "t"));
+  EXPECT_EQ(comment.column.text, "a b");
+  EXPECT_EQ(comment.comment, "x");
+  EXPECT_TRUE(parsed<CommentOn>("COMMENT ON COLUMN delta.`/p`.a IS ''").name.is_path);
+  EXPECT_FALSE(parsed<CommentOn>("COMMENT ON TABLE t IS NULL").comment.has_value());
   EXPECT_NE(parsed<Explain>("EXPLAIN FORMATTED SELECT 1").query, nullptr);
   EXPECT_TRUE(parsed<Use>("USE CATALOG main").catalog);
   EXPECT_THAT(parsed<Use>("USE SCHEMA a.b").name.parts, ElementsAre("a", "b"));
   EXPECT_NE(parsed<SelectStatement>("FROM t |> LIMIT 1").query, nullptr);
   EXPECT_NE(parsed<SelectStatement>("VALUES (1)").query, nullptr);
+}
+
+TEST(Statement, AlterTable) {
+  const auto action = []<typename T>(const std::string& text, T) {
+    return std::get<T>(parsed<AlterTable>("ALTER TABLE `my t`.`a.b` " + text).action);
+  };
+  EXPECT_THAT(parsed<AlterTable>("ALTER TABLE `my t`.`a.b` RENAME TO c").table.parts,
+              ElementsAre("my t", "a.b"));
+  EXPECT_TRUE(parsed<AlterTable>("ALTER TABLE delta.`/p` CLUSTER BY NONE").table.is_path);
+
+  const auto set = action("SET TBLPROPERTIES ('a b' = 'c', delta.x.y = 2)", SetTableProperties{});
+  ASSERT_THAT(set.properties, SizeIs(2));
+  EXPECT_EQ(set.properties[1].key, "delta.x.y");
+  const auto unset = action("UNSET TBLPROPERTIES IF EXISTS ('a', b.c)", UnsetTableProperties{});
+  EXPECT_TRUE(unset.if_exists);
+  EXPECT_THAT(texts(unset.keys), ElementsAre("a", "b.c"));
+
+  const auto add = action(
+      "ADD COLUMNS (a.b STRUCT<x: INT> COMMENT 'c' FIRST, `d.e` STRING DEFAULT concat('x', 'y') "
+      "AFTER f, g INT NOT NULL)",
+      AddColumns{});
+  ASSERT_THAT(add.columns, SizeIs(3));
+  EXPECT_THAT(add.columns[0].path.parts, ElementsAre("a", "b"));
+  EXPECT_EQ(add.columns[0].definition.comment, "c");
+  EXPECT_TRUE(add.columns[0].position->first);
+  EXPECT_THAT(add.columns[1].path.parts, ElementsAre("d.e"));
+  EXPECT_EQ(add.columns[1].definition.default_sql, "concat('x', 'y')");
+  EXPECT_EQ(add.columns[1].position->after.text, "f");
+  EXPECT_FALSE(add.columns[2].definition.nullable);
+  EXPECT_THAT(action("ADD COLUMN a INT, b INT", AddColumns{}).columns, SizeIs(2));
+
+  const auto rename = action("RENAME COLUMN a.b TO `c d`", RenameColumn{});
+  EXPECT_EQ(to_string(rename.column), "a.b");
+  EXPECT_EQ(rename.new_name.text, "c d");
+  const auto drop = action("DROP COLUMNS IF EXISTS (a, b.c)", DropColumns{});
+  EXPECT_TRUE(drop.if_exists);
+  ASSERT_THAT(drop.columns, SizeIs(2));
+  EXPECT_THAT(drop.columns[1].parts, ElementsAre("b", "c"));
+
+  const auto change = [&](const std::string& text) {
+    return action("ALTER COLUMN a.b " + text, AlterColumns{}).changes.at(0);
+  };
+  EXPECT_EQ(change("TYPE BIGINT").type->id, TypeId::kLong);
+  EXPECT_EQ(change("SET NOT NULL").nullable, false);
+  EXPECT_EQ(change("DROP NOT NULL").nullable, true);
+  EXPECT_EQ(change("SET DEFAULT 1 + 2").default_sql, "1 + 2");
+  EXPECT_TRUE(change("DROP DEFAULT").drop_default);
+  EXPECT_EQ(change("COMMENT ''").comment, "");
+  EXPECT_TRUE(change("FIRST").position->first);
+  EXPECT_EQ(change("AFTER c").position->after.text, "c");
+  EXPECT_THAT(action("ALTER a TYPE INT, b COMMENT 'x'", AlterColumns{}).changes, SizeIs(2));
+  const auto old = action("CHANGE a.b B BIGINT COMMENT 'x' AFTER c", AlterColumns{}).changes.at(0);
+  EXPECT_EQ(old.type->id, TypeId::kLong);
+  EXPECT_EQ(old.comment, "x");
+  EXPECT_EQ(old.position->after.text, "c");
+
+  const auto check = action("ADD CONSTRAINT k CHECK ( a  > 0 AND b = ')' )", AddConstraint{}).check;
+  EXPECT_EQ(check.name.text, "k");
+  EXPECT_EQ(check.sql, "a  > 0 AND b = ')'");
+  EXPECT_TRUE(action("DROP CONSTRAINT IF EXISTS k", DropConstraint{}).if_exists);
+  EXPECT_THAT(action("CLUSTER BY (a, b.c)", SetClustering{}).columns, SizeIs(2));
+  EXPECT_THAT(action("CLUSTER BY NONE", SetClustering{}).columns, IsEmpty());
+  EXPECT_THAT(action("RENAME TO s.x", RenameTable{}).to.parts, ElementsAre("s", "x"));
+}
+
+TEST(Statement, CreateTableInFull) {
+  const auto table = parsed<CreateTable>(R"(
+    CREATE OR REPLACE TABLE t (
+      id BIGINT GENERATED ALWAYS AS IDENTITY (START WITH -5 INCREMENT BY 10) COMMENT 'i',
+      n BIGINT GENERATED BY DEFAULT AS IDENTITY, a INT DEFAULT 1 + 1 NOT NULL,
+      g INT GENERATED ALWAYS AS (a * 2), CONSTRAINT k CHECK (a > 0) ENFORCED)
+    PARTITIONED BY (d DATE COMMENT 'day', `e f` STRING))");
+  const auto& columns = table.options.columns;
+  ASSERT_THAT(columns, SizeIs(6));
+  EXPECT_EQ(columns[0].identity->start, -5);
+  EXPECT_EQ(columns[0].identity->step, 10);
+  EXPECT_FALSE(columns[0].identity->by_default);
+  EXPECT_EQ(columns[0].comment, "i");
+  EXPECT_TRUE(columns[1].identity->by_default);
+  EXPECT_EQ(columns[2].default_sql, "1 + 1");
+  EXPECT_FALSE(columns[2].nullable);
+  EXPECT_EQ(columns[3].generated_sql, "a * 2");
+  EXPECT_EQ(columns[4].type.id, TypeId::kDate);
+  EXPECT_EQ(columns[4].comment, "day");
+  EXPECT_THAT(texts(table.options.partitioned_by), ElementsAre("d", "e f"));
+  EXPECT_EQ(table.options.checks.at(0).sql, "a > 0");
+
+  const auto like = parsed<CreateTable>("CREATE TABLE a LIKE b.c TBLPROPERTIES ('x' = 'y')");
+  EXPECT_THAT(like.like->parts, ElementsAre("b", "c"));
+  EXPECT_THAT(like.options.properties, SizeIs(1));
 }
 
 TEST(Statement, SetAndSubstitution) {
@@ -314,7 +420,15 @@ TEST(Statement, SetAndSubstitution) {
 
 TEST(Statement, ConstructsOfLaterAreRefusedByName) {
   const auto construct = [](const std::string& text) { return parsed<NotYet>(text).construct; };
-  EXPECT_EQ(construct("ALTER TABLE <table_name> UNSET TBLPROPERTIES ('a')"), "ALTER TABLE");
+  EXPECT_EQ(construct("ALTER TABLE t DROP FEATURE deletionVectors TRUNCATE HISTORY"),
+            "ALTER TABLE ... DROP FEATURE deletionVectors");
+  EXPECT_EQ(construct("ALTER TABLE t SET TAGS ('a' = 'b')"), "ALTER TABLE ... SET TAGS");
+  EXPECT_EQ(construct("ALTER TABLE t ADD PARTITION (a = 1)"), "ALTER TABLE ... ADD PARTITION");
+  EXPECT_EQ(construct("ALTER TABLE t PARTITION (a = 1) SET LOCATION 'x'"),
+            "ALTER TABLE ... PARTITION");
+  EXPECT_EQ(construct("ALTER VIEW v AS SELECT 1"), "ALTER VIEW");
+  EXPECT_EQ(construct("COMMENT ON VOLUME v IS 'x'"), "COMMENT ON VOLUME");
+  EXPECT_EQ(construct("CONVERT TO DELTA parquet.`/p`"), "CONVERT");
   EXPECT_EQ(construct("OPTIMIZE t ZORDER BY (a)"), "OPTIMIZE");
   EXPECT_EQ(construct("VACUUM t RETAIN 5 HOURS DRY RUN"), "VACUUM");
   EXPECT_EQ(construct("RESTORE TABLE t TO VERSION AS OF 3"), "RESTORE TABLE");
@@ -331,8 +445,20 @@ TEST(Statement, RefusedClauses) {
               ElementsAre(HasSubstr("WITH ROW FILTER")));
   EXPECT_THAT(errors("CREATE TABLE t (a INT PRIMARY KEY)"),
               ElementsAre(HasSubstr("PRIMARY KEY of a column")));
-  EXPECT_THAT(errors("CREATE TABLE t (id BIGINT GENERATED ALWAYS AS IDENTITY)"),
-              ElementsAre(HasSubstr("IDENTITY")));
+  EXPECT_THAT(errors("CREATE TABLE t (id BIGINT GENERATED BY DEFAULT AS (1))"),
+              ElementsAre(HasSubstr("IDENTITY after GENERATED BY DEFAULT AS")));
+  EXPECT_THAT(errors("CREATE TABLE t (id BIGINT GENERATED ALWAYS AS IDENTITY (INCREMENT BY 0))"),
+              ElementsAre(HasSubstr("IDENTITY_COLUMNS_ILLEGAL_STEP")));
+  EXPECT_THAT(errors("CREATE TABLE t (id INT DEFAULT 1 GENERATED ALWAYS AS (2))"),
+              ElementsAre(HasSubstr("'id' has a DEFAULT and is GENERATED")));
+  EXPECT_THAT(errors("ALTER TABLE t CHANGE COLUMN a b INT"),
+              ElementsAre(HasSubstr("RENAME COLUMN a TO b")));
+  EXPECT_THAT(errors("ALTER TABLE t ALTER COLUMN a SET MASK f"),
+              ElementsAre(HasSubstr("SET MASK of a column")));
+  EXPECT_THAT(errors("ALTER TABLE t ADD CONSTRAINT k PRIMARY KEY (a)"),
+              ElementsAre(HasSubstr("PRIMARY KEY")));
+  EXPECT_THAT(errors("ALTER TABLE t RENAME COLUMN a.b TO a.c"),
+              ElementsAre(HasSubstr("the new name is a plain one")));
   EXPECT_THAT(errors("CREATE TABLE t (a VARCHAR(5))"),
               ElementsAre(HasSubstr("VARCHAR is not supported: use STRING")));
   EXPECT_THAT(errors("CREATE TABLE t PARTITIONED BY (bucket(4, a))"),

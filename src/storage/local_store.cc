@@ -209,6 +209,7 @@ class LocalStore : public Store {
 
   Status rename(const std::string& from, const std::string& to) override {
     if (::rename(from.c_str(), to.c_str()) != 0) return os_error(errno, "write", to);
+    if (parent_of(from) != parent_of(to)) SL_TRY(sync_directory(parent_of(from)));
     return sync_directory(parent_of(to));
   }
 

@@ -83,10 +83,22 @@ class MemoryStore : public Store {
   Status rename(const std::string& from, const std::string& to) override {
     const std::lock_guard lock(mutex_);
     const auto file = files_.find(from);
-    if (file == files_.end()) return missing(from);
-    File moved = std::move(file->second);
-    files_.erase(file);
-    files_[to] = std::move(moved);
+    if (file != files_.end()) {
+      File moved = std::move(file->second);
+      files_.erase(file);
+      files_[to] = std::move(moved);
+      return {};
+    }
+    // A directory: what lies below it.
+    std::map<std::string, File> moved;
+    const std::string prefix = from + "/";
+    for (auto below = files_.lower_bound(prefix);
+         below != files_.end() && below->first.starts_with(prefix);) {
+      moved[to + below->first.substr(from.size())] = std::move(below->second);
+      below = files_.erase(below);
+    }
+    if (moved.empty()) return missing(from);
+    files_.merge(moved);
     return {};
   }
 

@@ -39,7 +39,8 @@ class Store {
   virtual Status put_if_absent(const std::string& path, const std::string& bytes) = 0;
   // Replaces the file as one step, durably.
   virtual Status put(const std::string& path, const std::string& bytes) = 0;
-  // Moves a file over whatever `to` is, as one step, durably.
+  // Moves a file over whatever `to` is, or a directory to a name that is free, as one step,
+  // durably.
   virtual Status rename(const std::string& from, const std::string& to) = 0;
   // Missing is fine.
   virtual Status remove(const std::string& path) = 0;

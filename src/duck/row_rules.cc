@@ -1,0 +1,211 @@
+#include "duck/row_rules.h"
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+
+#include "base/error.h"
+#include "sql/duckdb_printer.h"
+#include "sql/parser.h"
+
+namespace strandline::duck {
+namespace {
+
+// A table alias that no column or member has.
+constexpr const char* kRowAlias = "__strandline_new_row";
+
+}  // namespace
+
+Result<RuleText> rule_text(const std::string& sql, const std::string& what,
+                           std::optional<int64_t> now_us) {
+  const auto refuse = [&](const Error& error) {
+    return unsupported("DELTA_UNSUPPORTED_EXPRESSION", "{} is {}, which cannot be evaluated: {}",
+                       what, sql, error.message);
+  };
+  const auto parsed = sql::parse_expression(sql, "");
+  if (!parsed.ok()) return refuse(parsed.error());
+  auto printed = sql::print_duckdb(**parsed, sql::PrintOptions{now_us});
+  if (!printed.ok()) return refuse(printed.error());
+  return RuleText{*parsed, std::move(printed).value()};
+}
+
+std::string shown_row(const sql::Expr& expr, const Schema& schema) {
+  std::vector<std::string> names;
+  const auto add = [&names](const std::string& name) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  };
+  for (const auto& read : sql::columns_read(expr)) {
+    // A column, or a member of one: "address.city".
+    const auto* field = schema.get(read.text);
+    if (field == nullptr) field = schema.get(read.text.substr(0, read.text.find('.')));
+    if (field != nullptr) add(field->name);
+  }
+  if (names.empty()) {
+    for (const auto& field : schema.fields) add(field.name);
+  }
+  std::string parts;
+  for (const auto& name : names) {
+    parts +=
+        fmt::format("{}{}, coalesce(CAST({} AS VARCHAR), 'NULL')", parts.empty() ? "" : ", ",
+                    quote_literal((parts.empty() ? "" : ", ") + name + " = "), quote_name(name));
+  }
+  return "concat(" + parts + ")";
+}
+
+Result<std::string> default_value(const Field& column, std::optional<int64_t> now_us) {
+  SL_ASSIGN(const auto rules, delta::table_rules(delta::Metadata{}, Schema{{column}}));
+  const auto type = engine_type(column.type);
+  const auto* rule = rules.find(column.name);
+  if (rule == nullptr || !rule->default_sql) return fmt::format("CAST(NULL AS {})", type);
+  SL_ASSIGN(const auto text,
+            rule_text(*rule->default_sql, "the default of column " + column.name, now_us));
+  return fmt::format("CAST({} AS {})", text.duckdb, type);
+}
+
+RowRules::RowRules(RowRules&& other) noexcept
+    : connection_(other.connection_),
+      generated_(std::move(other.generated_)),
+      checks_(std::move(other.checks_)),
+      identities_(std::move(other.identities_)) {
+  other.identities_.clear();
+}
+
+RowRules::~RowRules() {
+  for (const auto& identity : identities_) {
+    (void)connection_->execute("DROP SEQUENCE IF EXISTS temp." + quote_name(identity.sequence));
+  }
+}
+
+Result<RowRules> RowRules::of(Connection& connection, const delta::Snapshot& definition) {
+  SL_ASSIGN(const auto rules, delta::table_rules(definition.metadata, definition.schema));
+  RowRules result(connection);
+  for (const auto& rule : rules.columns) SL_TRY(result.add(rule, definition.schema));
+  for (const auto& field : definition.schema.fields) {
+    if (field.nullable) continue;
+    result.checks_.push_back(
+        {quote_name(field.name) + " IS NULL",
+         quote_literal(fmt::format("[DELTA_NOT_NULL_CONSTRAINT_VIOLATED] column {} of {} is NOT "
+                                   "NULL, but a row has no value for it",
+                                   field.name, definition.table_path))});
+  }
+  for (const auto& check : rules.checks) {
+    SL_TRY(result.add_condition(
+        fmt::format("CHECK constraint {} ({}) of {}", check.name, check.sql, definition.table_path),
+        check.sql, definition.schema));
+  }
+  return result;
+}
+
+Status RowRules::add(const delta::ColumnRule& rule, const Schema& schema) {
+  static std::atomic<int64_t> next_sequence{0};
+  const auto index = schema.find(rule.path[0]);
+  if (!index) return {};
+  const Field& field = schema.fields[*index];
+  if (rule.invariant_sql) {
+    const DataType* type = &field.type;
+    for (size_t i = 1; i < rule.path.size(); ++i) {
+      if (type->id != TypeId::kStruct) {
+        return unsupported("DELTA_UNSUPPORTED_EXPRESSION",
+                           "column {} has the invariant {} inside an array or map, which cannot be "
+                           "checked: write the table with the engine that made it",
+                           fmt::join(rule.path, "."), *rule.invariant_sql);
+      }
+      const auto member = Schema{*type->fields}.get(rule.path[i]);
+      if (member == nullptr) return {};
+      type = &member->type;
+    }
+    SL_TRY(add_condition(fmt::format("the invariant ({}) of column {}", *rule.invariant_sql,
+                                     fmt::join(rule.path, ".")),
+                         *rule.invariant_sql, schema));
+  }
+  if (rule.generated_sql) {
+    SL_ASSIGN(const auto text,
+              rule_text(*rule.generated_sql, "the value of the generated column " + field.name));
+    auto value = fmt::format("CAST({} AS {})", text.duckdb, engine_type(field.type));
+    checks_.push_back(
+        {fmt::format("{} IS DISTINCT FROM {}", quote_name(field.name), value),
+         fmt::format("concat({}, {}, ' with ', {})",
+                     quote_literal(fmt::format(
+                         "[DELTA_VIOLATE_CONSTRAINT_WITH_VALUES] column {} is generated as ({}): "
+                         "leave it out, or give that value; a row has {} = ",
+                         field.name, *rule.generated_sql, field.name)),
+                     fmt::format("coalesce(CAST({} AS VARCHAR), 'NULL')", quote_name(field.name)),
+                     shown_row(*text.expr, schema))});
+    generated_.push_back({field.name, std::move(value)});
+  }
+  if (rule.identity) {
+    SL_ASSIGN(const auto first, rule.identity->next());
+    Identity identity{field.name, *rule.identity,
+                      fmt::format("__strandline_identity_{}", ++next_sequence)};
+    SL_TRY(connection_->execute(fmt::format(
+        "CREATE TEMP SEQUENCE {} INCREMENT BY {} MINVALUE {} MAXVALUE {} START WITH {}",
+        quote_name(identity.sequence), rule.identity->step,
+        // The least BIGINT has no literal.
+        std::numeric_limits<int64_t>::min() + 1, std::numeric_limits<int64_t>::max(), first)));
+    identities_.push_back(std::move(identity));
+  }
+  return {};
+}
+
+Status RowRules::add_condition(const std::string& title, const std::string& sql,
+                               const Schema& schema) {
+  SL_ASSIGN(const auto text, rule_text(sql, title));
+  checks_.push_back({fmt::format("NOT coalesce({}, false)", text.duckdb),
+                     fmt::format("concat({}, {})",
+                                 quote_literal("[DELTA_VIOLATE_CONSTRAINT_WITH_VALUES] " + title +
+                                               " is violated by a row with "),
+                                 shown_row(*text.expr, schema))});
+  return {};
+}
+
+Result<std::string> RowRules::apply(const std::string& rows) {
+  if (rows.empty()) return rows;
+  std::string query = rows;
+  const auto replace = [&query](const std::string& items) {
+    if (items.empty()) return;
+    query = fmt::format("SELECT * REPLACE ({}) FROM ({}) AS {}", items, query, kRowAlias);
+  };
+  const auto filled = [](std::string* items, const std::string& column, const std::string& value) {
+    *items +=
+        fmt::format("{}CASE WHEN {} IS NULL THEN {} ELSE {} END AS {}", items->empty() ? "" : ", ",
+                    quote_name(column), value, quote_name(column), quote_name(column));
+  };
+  std::string items;
+  for (const auto& identity : identities_) {
+    filled(&items, identity.column, fmt::format("nextval({})", quote_literal(identity.sequence)));
+  }
+  replace(items);
+  items.clear();
+  for (const auto& generated : generated_) filled(&items, generated.column, generated.value);
+  replace(items);
+  if (checks_.empty()) return query;
+  std::string cases;
+  for (const auto& check : checks_) {
+    cases += fmt::format("WHEN {} THEN error({}) ", check.broken, check.message);
+  }
+  return fmt::format("SELECT * FROM ({}) AS {} WHERE CASE {}ELSE true END", query, kRowAlias,
+                     cases);
+}
+
+Status RowRules::keep_identity(delta::Transaction* transaction) const {
+  if (identities_.empty()) return {};
+  Schema schema = transaction->snapshot().schema;
+  bool moved = false;
+  for (const auto& identity : identities_) {
+    const auto used = fmt::format(
+        "FROM duckdb_sequences() WHERE temporary AND sequence_name = {} AND last_value IS NOT NULL",
+        quote_literal(identity.sequence));
+    SL_ASSIGN(const auto any, connection_->query_int("SELECT count(*) " + used));
+    if (any == 0) continue;
+    auto rule = identity.rule;
+    SL_ASSIGN(rule.high_water_mark, connection_->query_int("SELECT last_value " + used));
+    const auto index = schema.find(identity.column);
+    if (!index) continue;
+    delta::set_identity(&schema.fields[*index], rule);
+    moved = true;
+  }
+  if (moved) transaction->set_schema(schema);
+  return {};
+}
+
+}  // namespace strandline::duck

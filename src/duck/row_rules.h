@@ -1,0 +1,83 @@
+// Rules of a table for the rows that enter it, evaluated (delta-protocol.md section 3): NOT NULL,
+// invariants, CHECK constraints, generated and identity columns. apply_change() puts every new row
+// through them, whoever writes it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "delta/column_rules.h"
+#include "delta/snapshot.h"
+#include "delta/transaction.h"
+#include "duck/connection.h"
+#include "sql/expr.h"
+
+namespace strandline::duck {
+
+// SQL text of a rule as an expression of the table's columns, and as DuckDB text over them.
+struct RuleText {
+  sql::ExprPtr expr;
+  std::string duckdb;
+};
+// what: the rule's name, for messages; now_us stands for current_timestamp() and its kin, in
+// microseconds UTC. Errors: kUnsupported DELTA_UNSUPPORTED_EXPRESSION naming the rule, where its
+// text has no counterpart here.
+Result<RuleText> rule_text(const std::string& sql, const std::string& what,
+                           std::optional<int64_t> now_us = {});
+
+// DuckDB text of "a = 1, b = NULL" for the columns that an expression reads; of all columns of the
+// schema when it reads none.
+std::string shown_row(const sql::Expr& expr, const Schema& schema);
+
+// The value of a column that a writer leaves out, as DuckDB text of the column's type: its DEFAULT,
+// or null. Errors: as rule_text.
+Result<std::string> default_value(const Field& column, std::optional<int64_t> now_us = {});
+
+class RowRules {
+ public:
+  // Rules of the table as the transaction leaves it. Errors: kCorrupt DELTA_INVALID_COLUMN_RULE, as
+  // rule_text.
+  static Result<RowRules> of(Connection& connection, const delta::Snapshot& definition);
+  RowRules(RowRules&& other) noexcept;
+  RowRules& operator=(RowRules&&) = delete;
+  ~RowRules();
+
+  bool has_identity() const { return !identities_.empty(); }
+
+  // The query of the rows (empty for none) as they go into files: a generated column that is null
+  // is computed, an identity column that is null gets its next value; then every rule is checked.
+  // Running the result fails with kInvalidData DELTA_VIOLATE_CONSTRAINT_WITH_VALUES or
+  // DELTA_NOT_NULL_CONSTRAINT_VIOLATED at the first row that breaks one.
+  Result<std::string> apply(const std::string& rows);
+
+  // After the rows were written: the values given to identity columns are used up.
+  Status keep_identity(delta::Transaction* transaction) const;
+
+ private:
+  struct Generated {
+    std::string column;
+    std::string value;  // DuckDB text of the column's type
+  };
+  struct Check {
+    std::string broken;   // DuckDB text, true where a row breaks the rule
+    std::string message;  // DuckDB text
+  };
+  struct Identity {
+    std::string column;
+    delta::IdentityRule rule;
+    std::string sequence;
+  };
+
+  explicit RowRules(Connection& connection) : connection_(&connection) {}
+  Status add(const delta::ColumnRule& rule, const Schema& schema);
+  Status add_condition(const std::string& title, const std::string& sql, const Schema& schema);
+
+  Connection* connection_;
+  std::vector<Generated> generated_;
+  std::vector<Check> checks_;
+  std::vector<Identity> identities_;
+};
+
+}  // namespace strandline::duck
