@@ -68,7 +68,10 @@ bool is_sound(const roaring_bitmap_t* bitmap) {
         return is_next && roaring_bitmap_contains(at->bitmap, value);
       },
       &state);
-  return ascends && state.count == roaring_bitmap_get_cardinality(bitmap);
+  if (!ascends || state.count != roaring_bitmap_get_cardinality(bitmap)) return false;
+  // A part of no positions may stand beside others, or alone.
+  return state.count == 0 ? roaring_bitmap_is_empty(bitmap)
+                          : roaring_bitmap_maximum(bitmap) == state.previous;
 }
 
 }  // namespace
