@@ -208,18 +208,6 @@ class Checker {
       refuse("AUTO CDC FROM SNAPSHOT", "feed the changes with FROM stream(...) and SEQUENCE BY",
              declaration_.place);
     }
-    if (is_bitemporal()) {
-      refuse("STORED AS BITEMPORAL with SYSTEM SEQUENCE BY", "use STORED AS SCD TYPE 2",
-             clauses_.stored_as_place);
-    }
-    if (clauses_.ignore_null_updates) {
-      refuse("IGNORE NULL UPDATES", "complete the events in the source query",
-             clauses_.ignore_null_place);
-    }
-    if (clauses_.columns_to_update) {
-      refuse("COLUMNS TO UPDATE", "complete the events in the source query",
-             clauses_.columns_to_update->place);
-    }
   }
 
   const Declaration& declaration_;

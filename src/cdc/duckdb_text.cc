@@ -22,10 +22,6 @@ std::string quote(const std::string& text, char mark) {
 // Names of lambda parameters differ by depth, so that inner ones hide nothing.
 std::string parameter(int depth) { return fmt::format("__strandline_x{}", depth); }
 
-std::string member(const std::string& expr, const Field& field) {
-  return fmt::format("struct_extract({}, {})", expr, quote_literal(field.name));
-}
-
 const Field* find_member(const DataType& type, const std::string& name) {
   for (const Field& field : *type.fields) {
     if (same_name(field.name, name)) return &field;
@@ -35,11 +31,7 @@ const Field* find_member(const DataType& type, const std::string& name) {
 
 std::string struct_of(const std::string& expr,
                       const std::vector<std::pair<std::string, std::string>>& members) {
-  std::vector<std::string> parts;
-  parts.reserve(members.size());
-  for (const auto& [name, value] : members) parts.push_back(quote_name(name) + " := " + value);
-  return fmt::format("CASE WHEN {} IS NOT NULL THEN struct_pack({}) END", expr,
-                     fmt::join(parts, ", "));
+  return struct_when(expr + " IS NOT NULL", members);
 }
 
 bool contains(const DataType& type, const std::function<bool(const DataType&)>& test) {
@@ -173,6 +165,57 @@ std::string order_nested(const std::string& expr, const DataType& type, int dept
 std::string quote_name(const std::string& name) { return quote(name, '"'); }
 std::string quote_literal(const std::string& text) { return quote(text, '\''); }
 
+std::string member(const std::string& expr, const Field& field) {
+  return fmt::format("struct_extract({}, {})", expr, quote_literal(field.name));
+}
+
+std::string struct_when(const std::string& condition,
+                        const std::vector<std::pair<std::string, std::string>>& members) {
+  std::vector<std::string> parts;
+  parts.reserve(members.size());
+  for (const auto& [name, value] : members) parts.push_back(quote_name(name) + " := " + value);
+  return fmt::format("CASE WHEN {} THEN struct_pack({}) END", condition, fmt::join(parts, ", "));
+}
+
+std::string boxed_when(const std::string& condition, const std::string& value) {
+  return struct_when(condition, {{"v", value}});
+}
+std::string unboxed(const std::string& box) { return fmt::format("struct_extract({}, 'v')", box); }
+
+std::string last_not_null(const std::string& expr, const std::string& window) {
+  return fmt::format("last_value({} IGNORE NULLS) OVER {}", expr, window);
+}
+
+std::string list_of_texts(const std::vector<std::string>& texts) {
+  if (texts.empty()) return "CAST(NULL AS VARCHAR[])";
+  return fmt::format(
+      "nullif(list_filter(CAST([{}] AS VARCHAR[]), lambda {}: {} IS NOT NULL), CAST([] AS "
+      "VARCHAR[]))",
+      fmt::join(texts, ", "), parameter(0), parameter(0));
+}
+
+std::string list_has(const std::string& list, const std::string& text) {
+  return fmt::format("coalesce(list_contains({}, {}), false)", list, quote_literal(text));
+}
+
+std::string list_has_name(const std::string& list, const std::string& name) {
+  return fmt::format(
+      "coalesce(list_contains(list_transform({}, lambda {}: lower({})), lower({})), false)", list,
+      parameter(0), parameter(0), quote_literal(name));
+}
+
+std::string list_rows(const std::string& list, const std::string& from) {
+  return fmt::format("SELECT unnest({}) AS x FROM {}", list, from);
+}
+
+std::string value_of_greatest(const std::string& value, const std::string& by) {
+  return fmt::format("arg_max({}, {})", value, by);
+}
+
+std::string value_of_least(const std::string& value, const std::string& by) {
+  return fmt::format("arg_min({}, {})", value, by);
+}
+
 std::string duckdb_type(const DataType& type) {
   switch (type.id) {
     case TypeId::kString:
@@ -257,6 +300,21 @@ std::string greater(const std::string& a, const std::string& b, const DataType& 
 
 bool has_look_alikes(const DataType& type) {
   return contains(type, [](const DataType& part) { return is_floating(part) || is_map(part); });
+}
+
+std::string greatest(const std::string& expr, const DataType& type) {
+  if (!has_look_alikes(type)) return value_of_greatest(expr, order_value(expr, type));
+  // Aggregates that compare write values anew from their sort keys, as does a sort of what it sorts
+  // by, and -0.0 becomes 0.0; boxes that are only carried along stay as they are.
+  return unboxed(fmt::format(
+      "list_extract(list({0} ORDER BY {1} DESC NULLS LAST, {2} DESC NULLS LAST), 1)",
+      boxed_when("true", expr), order_value(expr, type), spelling(expr)));
+}
+
+std::string identical(const std::string& a, const std::string& b, const DataType& type) {
+  if (!has_look_alikes(type)) return equal(a, b, type);
+  return fmt::format("({} AND {} IS NOT DISTINCT FROM {})", equal(a, b, type), spelling(a),
+                     spelling(b));
 }
 
 std::string spelling(const std::string& expr) { return fmt::format("CAST({} AS VARCHAR)", expr); }

@@ -76,6 +76,9 @@ class Planner {
     plan_.scd_type = scd_type();
     plan_.sequence_type = source_.sequence_type;
     plan_.sequence_by = clauses_.sequence_by;
+    plan_.system_sequence_type = source_.system_sequence_type;
+    plan_.system_sequence_by = clauses_.system_sequence_by;
+    plan_.gives_partly = clauses_.ignore_null_updates || clauses_.columns_to_update.has_value();
     plan_.delete_when = clauses_.delete_when;
     plan_.truncate_when = clauses_.truncate_when;
 
@@ -119,12 +122,24 @@ class Planner {
   }
 
   bool has_intervals() const { return plan_.scd_type != ScdType::kType1; }
+  bool is_bitemporal() const { return plan_.scd_type == ScdType::kBitemporal; }
+
+  // The interval columns in their order, with their types.
+  std::vector<Field> interval_columns() const {
+    std::vector<Field> fields;
+    if (!has_intervals()) return fields;
+    fields.push_back(Field{kStartAt, plan_.sequence_type, true, {}});
+    fields.push_back(Field{kEndAt, plan_.sequence_type, true, {}});
+    if (!is_bitemporal()) return fields;
+    fields.push_back(Field{kSystemStartAt, plan_.system_sequence_type, true, {}});
+    fields.push_back(Field{kSystemEndAt, plan_.system_sequence_type, true, {}});
+    return fields;
+  }
 
   bool is_interval_name(const std::string& name) const {
-    if (!has_intervals()) return false;
-    if (same_name(name, kStartAt) || same_name(name, kEndAt)) return true;
-    return plan_.scd_type == ScdType::kBitemporal &&
-           (same_name(name, kSystemStartAt) || same_name(name, kSystemEndAt));
+    const std::vector<Field> fields = interval_columns();
+    return std::any_of(fields.begin(), fields.end(),
+                       [&](const Field& field) { return same_name(field.name, name); });
   }
 
   // --- the source ------------------------------------------------------------------------------
@@ -275,13 +290,19 @@ class Planner {
   }
 
   void check_sequence_type() {
-    if (clauses_.sequence_by == nullptr || is_sortable(source_.sequence_type)) return;
-    add(invalid_argument("AUTOCDC_MICROBATCH_VALIDATION.NON_ORDERABLE_SEQUENCE",
-                         "SEQUENCE BY has the type {}, which has no order: use a number, a "
-                         "timestamp, a string or a "
-                         "STRUCT of such",
-                         to_sql(source_.sequence_type)),
-        clauses_.sequence_place);
+    const auto check = [&](const sql::ExprPtr& expr, const DataType& type, const char* clause,
+                           const SourcePlace& place) {
+      if (expr == nullptr || is_sortable(type)) return;
+      add(invalid_argument("AUTOCDC_MICROBATCH_VALIDATION.NON_ORDERABLE_SEQUENCE",
+                           "{} has the type {}, which has no order: use a number, a timestamp, a "
+                           "string or a STRUCT of such",
+                           clause, to_sql(type)),
+          place);
+    };
+    check(clauses_.sequence_by, source_.sequence_type, "SEQUENCE BY", clauses_.sequence_place);
+    if (!is_bitemporal()) return;
+    check(clauses_.system_sequence_by, source_.system_sequence_type, "SYSTEM SEQUENCE BY",
+          clauses_.system_sequence_place);
   }
 
   // --- TRACK HISTORY, partial updates ----------------------------------------------------------
@@ -306,6 +327,31 @@ class Planner {
     }
   }
 
+  // What this flow's partial updates give of a selected column that is not a key.
+  Gives gives(const std::string& name) const {
+    if (!plan_.gives_partly) return Gives::kAlways;
+    const auto reads = [&](const sql::ExprPtr& expr) {
+      if (expr == nullptr) return false;
+      const std::vector<sql::Name> names = sql::columns_read(*expr);
+      return std::any_of(names.begin(), names.end(), [&](const sql::Name& read) {
+        // A field of a struct column reads the column.
+        return same_name(read.text, name) ||
+               (!source_.schema.find(read.text) &&
+                same_name(read.text.substr(0, read.text.find('.')), name));
+      });
+    };
+    if (reads(clauses_.sequence_by) || reads(clauses_.system_sequence_by)) return Gives::kAlways;
+    if (clauses_.columns_to_update) {
+      return same_name(clauses_.columns_to_update->text, name) ? Gives::kAlways : Gives::kWhenNamed;
+    }
+    if (!clauses_.ignore_null_columns) return Gives::kLeavesNotNull;
+    const sql::ColumnList& list = *clauses_.ignore_null_columns;
+    const bool listed =
+        std::any_of(list.names.begin(), list.names.end(),
+                    [&](const sql::Name& listed_name) { return same_name(listed_name.text, name); });
+    return listed != list.except ? Gives::kLeavesNotNull : Gives::kAlways;
+  }
+
   void check_partial_updates() {
     if (clauses_.ignore_null_columns) {
       check_known(clauses_.ignore_null_columns->names, selected_, "IGNORE NULL UPDATES ON",
@@ -323,6 +369,11 @@ class Planner {
                            "an event gives",
                            field->name, to_sql(field->type)),
           name.place);
+    } else {
+      plan_.columns_to_update = *field;
+      for (const Field& other : source_.schema.fields) {
+        if (find_selected(other.name) == nullptr) plan_.unselected.push_back(other.name);
+      }
     }
   }
 
@@ -354,6 +405,11 @@ class Planner {
       drift("SEQUENCING_TYPE_DRIFT", "the type of SEQUENCE BY", to_sql(state.sequence_type),
             to_sql(plan_.sequence_type));
     }
+    if (is_bitemporal() && state.system_sequence_type && clauses_.system_sequence_by != nullptr &&
+        !same_type(*state.system_sequence_type, plan_.system_sequence_type)) {
+      drift("SEQUENCING_TYPE_DRIFT", "the type of SYSTEM SEQUENCE BY",
+            to_sql(*state.system_sequence_type), to_sql(plan_.system_sequence_type));
+    }
     if (!has_intervals() || state.scd_type != plan_.scd_type) return;
     std::vector<std::string> was, is;
     for (const auto& [name, tracked] : tracked_) {
@@ -382,9 +438,10 @@ class Planner {
     begin_with(target_.existing ? target_.existing : target_.declared);
     if (target_.existing && target_.declared) merge_declared();
     for (const Field& field : selected_) merge_source(field);
-    if (has_intervals() && !plan_.target_schema.find(kStartAt)) {
-      plan_.target_schema.fields.push_back(Field{kStartAt, plan_.sequence_type, true, {}});
-      plan_.target_schema.fields.push_back(Field{kEndAt, plan_.sequence_type, true, {}});
+    for (Field& field : interval_columns()) {
+      if (!plan_.target_schema.find(field.name)) {
+        plan_.target_schema.fields.push_back(std::move(field));
+      }
     }
     if (!errors_.empty()) return;
 
@@ -397,21 +454,22 @@ class Planner {
   }
 
   void check_interval_columns(const std::optional<Schema>& schema, const char* what) {
-    if (!schema || !has_intervals()) return;
-    for (const char* name : {kStartAt, kEndAt}) {
+    if (!schema) return;
+    for (const Field& interval : interval_columns()) {
+      const std::string& name = interval.name;
+      const char* clause = fold_name(name).starts_with("__system") ? "SYSTEM SEQUENCE BY" : "SEQUENCE BY";
       const Field* field = schema->get(name);
       if (field == nullptr) {
         add(invalid_argument("AUTOCDC_INTERVAL_COLUMNS_MISMATCH",
-                             "the {} of {} lacks {}: {} needs __START_AT and __END_AT of the type "
-                             "of SEQUENCE BY, {}",
-                             what, plan_.target, name, to_string(plan_.scd_type),
-                             to_sql(plan_.sequence_type)),
+                             "the {} of {} lacks {}: {} needs it with the type of {}, {}", what,
+                             plan_.target, name, to_string(plan_.scd_type), clause,
+                             to_sql(interval.type)),
             declaration_.place);
-      } else if (!same_type(field->type, plan_.sequence_type)) {
+      } else if (!same_type(field->type, interval.type)) {
         add(invalid_argument(
                 "AUTOCDC_INTERVAL_COLUMNS_MISMATCH",
-                "the {} of {} has {} as {}, but SEQUENCE BY has the type {}: they must be the same",
-                what, plan_.target, name, to_sql(field->type), to_sql(plan_.sequence_type)),
+                "the {} of {} has {} as {}, but {} has the type {}: they must be the same",
+                what, plan_.target, name, to_sql(field->type), clause, to_sql(interval.type)),
             declaration_.place);
       } else if (!field->nullable) {
         add(invalid_argument(
@@ -555,6 +613,7 @@ class Planner {
     column.nullable = field.nullable;
     column.is_key = is_key(field.name);
     if (const Field* source = find_selected(field.name)) column.source = *source;
+    if (column.source && !column.is_key) column.gives = gives(field.name);
     column.owned = column.source.has_value() ||
                    (target_.state && contains_name(target_.state->selected_ever, field.name));
     if (!column.is_key) {
@@ -591,6 +650,8 @@ class Planner {
       }
     }
     spec.truncates = spec.truncates || plan_.truncate_when != nullptr;
+    spec.partial = spec.partial || plan_.gives_partly;
+    if (is_bitemporal()) spec.system_sequence_type = plan_.system_sequence_type;
     resolve_sequence_column();
 
     std::vector<Field> fields;
@@ -598,7 +659,14 @@ class Planner {
     for (const Field& key : plan_.keys) fields.push_back(Field{key.name, key.type, true, {}});
     fields.push_back(Field{kStateSequence, plan_.sequence_type, true, {}});
     fields.push_back(Field{kStateKind, DataType::primitive(TypeId::kByte), true, {}});
-    if (has_intervals()) {
+    if (is_bitemporal()) {
+      fields.push_back(Field{kStateSystemSequence, plan_.system_sequence_type, true, {}});
+    }
+    if (spec.partial) {
+      fields.push_back(Field{
+          kStateGivenNulls, DataType::array(DataType::primitive(TypeId::kString)), true, {}});
+    }
+    if (has_intervals() || spec.partial) {
       for (const PlanColumn& column : plan_.columns) {
         if (!column.is_key && column.owned)
           fields.push_back(Field{column.name, column.type, true, {}});
@@ -607,7 +675,7 @@ class Planner {
     merge_state_schema(std::move(fields));
 
     for (const PlanColumn& column : plan_.columns) {
-      if (column.owned && !column.source) {
+      if (column.owned && !column.source && !plan_.gives_partly) {
         plan_.warnings.push_back(Error{ErrorKind::kInvalidArgument, "AUTOCDC_COLUMN_NOT_GIVEN",
                                        fmt::format("flow {} does not give column '{}' of {}, which "
                                                    "a flow gave before: its events make it null",
@@ -621,6 +689,7 @@ class Planner {
   void merge_state_schema(std::vector<Field> fields) {
     Schema& schema = plan_.state_schema;
     if (target_.existing_state) schema = *target_.existing_state;
+    for (const Field& field : schema.fields) plan_.state_columns_before.insert(field.name);
     for (Field& field : fields) {
       const std::optional<size_t> index = schema.find(field.name);
       if (index) {

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,22 @@ inline constexpr const char* kReservedPrefix = "__strandline_";
 // Columns of every state table, after the keys.
 inline constexpr const char* kStateSequence = "__strandline_sequence";
 inline constexpr const char* kStateKind = "__strandline_kind";  // BYTE, a StateKind
+// Bitemporal only.
+inline constexpr const char* kStateSystemSequence = "__strandline_system_sequence";
+// Only where a flow ever gave partial updates: ARRAY<STRING>, the paths of the leaves that a kPartial
+// event gives as null. A leaf that is not null is given; any other null is not.
+inline constexpr const char* kStateGivenNulls = "__strandline_given_nulls";
 
-enum class StateKind { kDelete = 0, kUpsert = 1, kTruncate = 2 };
+// kUpsert gives the whole row, kPartial some of its leaves. Hand edits count instead of all source
+// events of their key and sequence.
+enum class StateKind {
+  kDelete = 0,
+  kUpsert = 1,
+  kTruncate = 2,
+  kPartial = 3,
+  kHandUpsert = 4,
+  kHandDelete = 5
+};
 
 // One AUTO CDC flow as declared, from SQL or (later) Python.
 struct Declaration {
@@ -44,6 +59,7 @@ struct SourceFacts {
   Schema schema;           // columns of FROM, as * means them
   DataType sequence_type;  // of SEQUENCE BY over them
   Schema hidden;           // columns the relation also has and * does not mean: _metadata
+  DataType system_sequence_type = {};  // of SYSTEM SEQUENCE BY, if the flow has one
 };
 
 // What the target's state remembers of the flows before (kept as one JSON text in the state table's
@@ -52,12 +68,14 @@ struct StateSpec {
   ScdType scd_type = ScdType::kType1;
   std::vector<Field> keys;  // name and type; compared as a set
   DataType sequence_type;
+  std::optional<DataType> system_sequence_type;  // bitemporal
   std::map<std::string, bool> tracked;     // column -> opens a new version; SCD 2 only
   std::vector<std::string> selected_ever;  // columns some flow has selected
   // SCD 1: target column that tells the sequence of live rows without a row in the state. Decided
   // when the state begins and kept, whatever later flows use as SEQUENCE BY.
   std::optional<std::string> sequence_column;
   bool truncates = false;  // some flow has APPLY AS TRUNCATE WHEN, so there may be a truncate mark
+  bool partial = false;    // some flow gives partial updates, so there may be kPartial events
 
   std::string to_json() const;
   // Errors: kCorrupt "STATE_SPEC".
@@ -76,6 +94,9 @@ struct TargetFacts {
   bool has_rows = true;
 };
 
+// What a flow of partial updates gives of a column it selects (section 5).
+enum class Gives { kAlways, kLeavesNotNull, kWhenNamed };
+
 // A column of the target.
 struct PlanColumn {
   std::string name;
@@ -87,6 +108,7 @@ struct PlanColumn {
   std::optional<Field> source;       // this flow's source column, if it selects one
   std::optional<DataType> existing;  // its type in the table as it stands, if it is there
   std::optional<DataType> existing_state;  // likewise in the state table
+  Gives gives = Gives::kAlways;
 };
 
 // One flow, ready to run: everything resolved, nothing left to decide. Immutable.
@@ -99,12 +121,19 @@ struct Plan {
   std::vector<PlanColumn> columns;     // target columns without interval columns, target order
   std::vector<Field> keys;             // as in the target, in KEYS order
   DataType sequence_type;
-  sql::ExprPtr sequence_by, delete_when, truncate_when;
+  DataType system_sequence_type;  // bitemporal
+  sql::ExprPtr sequence_by, system_sequence_by, delete_when, truncate_when;
+  bool gives_partly = false;  // this flow's upserts are partial updates
+  // COLUMNS TO UPDATE: the source column, and the names it may hold besides those of `columns`: of
+  // source columns that the selection leaves out.
+  std::optional<Field> columns_to_update;
+  std::vector<std::string> unselected;
   // SCD 1: StateSpec::sequence_column, and whether this flow's SEQUENCE BY is exactly that column.
   std::optional<std::string> sequence_column;
   bool sequence_is_column = false;
   Schema state_schema;
-  bool state_schema_changed = false;  // against TargetFacts::existing_state (a new state too)
+  std::set<std::string> state_columns_before;  // columns of TargetFacts::existing_state
+  bool state_schema_changed = false;           // against TargetFacts::existing_state (a new state too)
   StateSpec state_spec;               // to store with the state
   std::vector<Error> warnings;        // e.g. whole-row flows with different columns
 };

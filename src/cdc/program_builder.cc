@@ -1,8 +1,10 @@
 #include "cdc/program_builder.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/error.h"
+#include "cdc/leaves.h"
 #include "sql/duckdb_printer.h"
 
 namespace strandline::cdc {
@@ -120,11 +122,19 @@ std::string ProgramBuilder::values_identical(const std::string& a, const std::st
   return fmt::format("({})", fmt::join(parts, " AND "));
 }
 
-Result<std::string> ProgramBuilder::read_events() const {
-  sql::PrintOptions print;
-  print.now_us = relations_.now_us;
+Result<std::string> ProgramBuilder::print(const sql::Expr& expr) const {
+  sql::PrintOptions options;
+  options.now_us = relations_.now_us;
+  return sql::print_duckdb(expr, options);
+}
 
-  std::string text = "SELECT ";
+Result<std::string> ProgramBuilder::sequence_of(const sql::Expr& expr, const DataType& type) const {
+  SL_ASSIGN(const std::string sequence, print(expr));
+  return normal_zero(fmt::format("CAST({} AS {})", sequence, duckdb_type(type)), type);
+}
+
+std::string ProgramBuilder::source_values() const {
+  std::string text;
   for (size_t i = 0; i < plan_.columns.size(); ++i) {
     const PlanColumn& target = plan_.columns[i];
     if (!target.owned) continue;
@@ -135,22 +145,79 @@ Result<std::string> ProgramBuilder::read_events() const {
     if (target.is_key) value = normal_zero(value, target.type);
     text += fmt::format("{} AS {}, ", value, column(i));
   }
-  SL_ASSIGN(const std::string sequence, sql::print_duckdb(*plan_.sequence_by, print));
-  text +=
-      normal_zero(fmt::format("CAST({} AS {})", sequence, sequence_type()), plan_.sequence_type) +
-      " AS seq, ";
+  return text;
+}
+
+Result<std::string> ProgramBuilder::event_kind(StateKind upsert) const {
   std::string kind;
   if (plan_.truncate_when != nullptr) {
-    SL_ASSIGN(const std::string condition, sql::print_duckdb(*plan_.truncate_when, print));
+    SL_ASSIGN(const std::string condition, print(*plan_.truncate_when));
     kind += fmt::format(" WHEN ({}) THEN 2", condition);
   }
   if (plan_.delete_when != nullptr) {
-    SL_ASSIGN(const std::string condition, sql::print_duckdb(*plan_.delete_when, print));
+    SL_ASSIGN(const std::string condition, print(*plan_.delete_when));
     kind += fmt::format(" WHEN ({}) THEN 0", condition);
   }
-  kind = kind.empty() ? "1" : fmt::format("CASE{} ELSE 1 END", kind);
-  return text +
-         fmt::format("CAST({} AS TINYINT) AS kind FROM {} AS {}", kind, relations_.source, kSource);
+  kind = kind.empty() ? fmt::format("{}", static_cast<int>(upsert))
+                      : fmt::format("CASE{} ELSE {} END", kind, static_cast<int>(upsert));
+  return fmt::format("CAST({} AS TINYINT)", kind);
+}
+
+Result<std::string> ProgramBuilder::read_events() const {
+  SL_ASSIGN(const std::string sequence, sequence_of(*plan_.sequence_by, plan_.sequence_type));
+  SL_ASSIGN(const std::string kind, event_kind(StateKind::kUpsert));
+  return fmt::format("SELECT {}{} AS seq, {} AS kind FROM {} AS {}", source_values(), sequence,
+                     kind, relations_.source, kSource);
+}
+
+Result<std::string> ProgramBuilder::read_partial_events() const {
+  SL_ASSIGN(const std::string sequence, sequence_of(*plan_.sequence_by, plan_.sequence_type));
+  SL_ASSIGN(const std::string kind,
+            event_kind(plan_.gives_partly ? StateKind::kPartial : StateKind::kUpsert));
+  std::string inner = fmt::format("{}{} AS seq, {} AS kind", source_values(), sequence, kind);
+  std::string outer, system;
+  if (is_bitemporal()) {
+    SL_ASSIGN(const std::string text,
+              sequence_of(*plan_.system_sequence_by, plan_.system_sequence_type));
+    inner += fmt::format(", {} AS sys", text);
+    system = "sys, ";
+  }
+  const DataType names = DataType::array(DataType::primitive(TypeId::kString));
+  if (plan_.columns_to_update) {
+    inner += fmt::format(", CAST({}.{} AS {}) AS names", kSource,
+                         quote_name(plan_.columns_to_update->name), duckdb_type(names));
+    system += "names, ";
+  }
+  std::vector<std::string> nulls;
+  for (size_t i = 0; i < plan_.columns.size(); ++i) {
+    const PlanColumn& target = plan_.columns[i];
+    if (!target.owned) continue;
+    std::string value = column(i);
+    if (plan_.gives_partly && !target.is_key && target.source) {
+      std::string given;
+      if (target.gives == Gives::kWhenNamed) {
+        given = fmt::format("(names IS NULL OR {})", list_has_name("names", target.name));
+        value = fmt::format("CASE WHEN {} THEN {} END", given, value);
+        given += " AND ";
+      }
+      if (target.gives == Gives::kLeavesNotNull) {
+        value = without_empty_structs(value, target.type);
+      } else {
+        std::set<std::string> in_source;
+        for (const Leaf& leaf : leaves_of(target.name, "", target.source->type)) {
+          in_source.insert(leaf.path);
+        }
+        for (const Leaf& leaf : leaves_of(target.name, column(i), target.type)) {
+          if (in_source.count(leaf.path) == 0) continue;
+          nulls.push_back(fmt::format("CASE WHEN {}({}) IS NULL THEN {} END", given, leaf.value,
+                                      quote_literal(leaf.path)));
+        }
+      }
+    }
+    outer += fmt::format("{} AS {}, ", value, column(i));
+  }
+  return fmt::format("SELECT {}seq, {}kind, {} AS nulls FROM (SELECT {} FROM {} AS {})", outer,
+                     system, list_of_texts(nulls), inner, relations_.source, kSource);
 }
 
 std::string ProgramBuilder::target_column(const std::string& name) const {
@@ -180,7 +247,18 @@ std::string ProgramBuilder::read_target(const std::vector<size_t>& columns,
                     kTarget, relations_.target);
 }
 
-std::string ProgramBuilder::read_state(bool with_values) const {
+std::string ProgramBuilder::state_column(const char* name, const DataType& type) const {
+  const bool has = has_state() && plan_.state_columns_before.count(name) > 0;
+  return has ? fmt::format("CAST({}.{} AS {})", kState, quote_name(name), duckdb_type(type))
+             : typed_null(type);
+}
+
+std::string ProgramBuilder::row_sequence() const {
+  if (!plan_.sequence_column || !has_target()) return typed_null(plan_.sequence_type);
+  return normal_zero(target_column(*plan_.sequence_column), plan_.sequence_type);
+}
+
+std::string ProgramBuilder::read_state(bool with_values, const std::string& more) const {
   const bool exists = has_state();
   std::vector<size_t> columns = keys_;
   if (with_values) columns.insert(columns.end(), values_.begin(), values_.end());
@@ -193,6 +271,7 @@ std::string ProgramBuilder::read_state(bool with_values) const {
                                   : typed_null(target.type);
     text += fmt::format("{} AS {}, ", value, column(i));
   }
+  text += more;
   if (!exists) {
     return text + fmt::format(
                       "{} AS seq, CAST(NULL AS TINYINT) AS kind, CAST(NULL AS INTEGER) AS "
@@ -279,17 +358,31 @@ void ProgramBuilder::check_not_null_columns() {
   }
 }
 
+void ProgramBuilder::find_mark() {
+  make_table(
+      "validate", "mark",
+      fmt::format(R"(
+SELECT before.seq AS mark_before,
+       CASE WHEN coalesce({later}, true) THEN coalesce(batch.seq, before.seq) ELSE before.seq END AS mark_now,
+       batch.seq IS NOT NULL AND coalesce({later}, true) AS moved
+FROM (SELECT {greatest} AS seq FROM ({state}) WHERE kind = 2) AS before,
+     (SELECT {greatest} AS seq FROM {events} WHERE kind = 2) AS batch)",
+                  fmt::arg("later", less("before.seq", "batch.seq")),
+                  fmt::arg("greatest", value_of_greatest("seq", order("seq"))),
+                  fmt::arg("state", read_state(false)), fmt::arg("events", table("events"))));
+}
+
 std::string ProgramBuilder::target_row(const std::string& alias, const std::string& user_alias,
-                                       const std::string& start, const std::string& stop) const {
+                                       const std::vector<std::string>& intervals) const {
+  static const std::vector<std::string> names = {kStartAt, kEndAt, kSystemStartAt, kSystemEndAt};
   std::vector<std::string> parts;
   size_t i = 0;
   for (const Field& field : plan_.target_schema.fields) {
     std::string value;
-    if (!start.empty() && same_name(field.name, kStartAt)) {
-      value = start;
-    } else if (!start.empty() && same_name(field.name, kEndAt)) {
-      value = stop;
-    } else {
+    for (size_t k = 0; k < intervals.size(); ++k) {
+      if (same_name(field.name, names[k])) value = intervals[k];
+    }
+    if (value.empty()) {
       value = (plan_.columns[i].owned ? alias : user_alias) + "." + column(i);
       ++i;
     }
@@ -300,17 +393,10 @@ std::string ProgramBuilder::target_row(const std::string& alias, const std::stri
 
 Result<Program> make_duckdb_program(const Plan& plan, const BatchRelations& relations,
                                     const ProgramOptions& options) {
-  switch (plan.scd_type) {
-    case ScdType::kType1:
-      return make_scd1_program(plan, relations, options);
-    case ScdType::kType2:
-      return make_scd2_program(plan, relations, options);
-    case ScdType::kBitemporal:
-      break;
-  }
-  return unsupported("UNSUPPORTED_FEATURE",
-                     "STORED AS BITEMPORAL of flow {} is not built yet: use STORED AS SCD TYPE 2",
-                     plan.flow_name);
+  const bool one_by_one = plan.state_spec.partial || plan.scd_type == ScdType::kBitemporal;
+  if (one_by_one) return make_history_program(plan, relations, options);
+  if (plan.scd_type == ScdType::kType1) return make_scd1_program(plan, relations, options);
+  return make_scd2_program(plan, relations, options);
 }
 
 }  // namespace strandline::cdc

@@ -52,12 +52,23 @@ class ProgramBuilder {
   // Events: c<i> of every owned column (null where this flow does not select it), seq, kind (a
   // StateKind).
   Result<std::string> read_events() const;
+  // The same with what read_events leaves out: sys (bitemporal); in a flow of partial updates
+  // upserts are kPartial, c<i> is null where it is not given, nulls lists the leaves that are given
+  // as null; names is COLUMNS TO UPDATE, if the flow has it.
+  Result<std::string> read_partial_events() const;
+  // Whether rows may come from events that give a part of them.
+  bool fills() const { return plan_.state_spec.partial; }
+  bool is_bitemporal() const { return plan_.scd_type == ScdType::kBitemporal; }
   // Target rows: the given columns as c<i>, what `more` adds, then row_file, row_pos, row_id.
   std::string read_target(const std::vector<size_t>& columns, const std::string& more = "") const;
   // A column of the target by its own name, for `more`.
   std::string target_column(const std::string& name) const;
-  // State rows: keys (and values if asked) as c<i>, seq, kind, row_file, row_pos.
-  std::string read_state(bool with_values) const;
+  // State rows: keys (and values if asked) as c<i>, what `more` adds, seq, kind, row_file, row_pos.
+  std::string read_state(bool with_values, const std::string& more = "") const;
+  // A column of the state by its own name, for `more`; null where the state has none.
+  std::string state_column(const char* name, const DataType& type) const;
+  // SCD 1: the sequence that a target row tells of itself, null for none.
+  std::string row_sequence() const;
   bool has_target() const { return !relations_.target.empty(); }
   bool has_state() const { return !relations_.state.empty(); }
 
@@ -75,10 +86,20 @@ class ProgramBuilder {
   // Null sequences and null keys of the events.
   void validate_events(const std::string& events);
   void check_not_null_columns();
+  // The greatest truncate before this batch (mark_before) and now (mark_now), nulls for none, and
+  // whether it moved: the table "mark".
+  void find_mark();
   // Columns of the target in its order under their own names: owned ones from `alias`, the user's
-  // from `user_alias`, the interval columns from `start` and `stop`.
+  // from `user_alias`, the interval columns from `intervals`, in their order.
   std::string target_row(const std::string& alias, const std::string& user_alias,
-                         const std::string& start = "", const std::string& stop = "") const;
+                         const std::vector<std::string>& intervals = {}) const;
+
+  Result<std::string> print(const sql::Expr& expr) const;
+  // SEQUENCE BY or SYSTEM SEQUENCE BY of an event.
+  Result<std::string> sequence_of(const sql::Expr& expr, const DataType& type) const;
+  // "x AS c0, " of every owned column, from the source.
+  std::string source_values() const;
+  Result<std::string> event_kind(StateKind upsert) const;
 
   const Plan& plan_;
   const BatchRelations& relations_;
@@ -91,6 +112,9 @@ class ProgramBuilder {
 
 Result<Program> make_scd1_program(const Plan& plan, const BatchRelations& relations,
                                   const ProgramOptions& options);
+// Any storage type where events are kept one by one: partial updates, bitemporal.
+Result<Program> make_history_program(const Plan& plan, const BatchRelations& relations,
+                                     const ProgramOptions& options);
 Result<Program> make_scd2_program(const Plan& plan, const BatchRelations& relations,
                                   const ProgramOptions& options);
 

@@ -19,7 +19,7 @@ class Scd1Program : public ProgramBuilder {
     make_table("stage", "events", events);
     give_keys(table("events"));
     validate_events(table("events"));
-    find_mark();
+    if (truncates()) find_mark();
     rank_events();
     settle_ties();
     decide();
@@ -32,21 +32,6 @@ class Scd1Program : public ProgramBuilder {
 
  private:
   bool truncates() const { return plan_.state_spec.truncates; }
-
-  // The greatest truncate before this batch and now, nulls for none, and whether it moved.
-  void find_mark() {
-    if (!truncates()) return;
-    make_table(
-        "validate", "mark",
-        fmt::format(R"(
-SELECT before.seq AS mark_before,
-       CASE WHEN coalesce({later}, true) THEN coalesce(batch.seq, before.seq) ELSE before.seq END AS mark_now,
-       batch.seq IS NOT NULL AND coalesce({later}, true) AS moved
-FROM (SELECT arg_max(seq, {order}) AS seq FROM ({state}) WHERE kind = 2) AS before,
-     (SELECT arg_max(seq, {order}) AS seq FROM {events} WHERE kind = 2) AS batch)",
-                    arg("later", less("before.seq", "batch.seq")), arg("order", order("seq")),
-                    arg("state", read_state(false)), arg("events", table("events"))));
-  }
 
   // Events of a key from the latest (place 1) to the earliest, upserts before deletes at one
   // sequence. tied: an upsert whose sequence another upsert before it has.
@@ -95,10 +80,6 @@ SELECT DISTINCT {keys}, x.seq FROM {tied} AS x JOIN {tied} AS y ON y.rid = x.rid
   }
 
   // The sequence of a live row stands in the state, or else in the row itself if it is kept there.
-  std::string row_sequence() const {
-    if (!plan_.sequence_column || !has_target()) return typed_null(plan_.sequence_type);
-    return normal_zero(target_column(*plan_.sequence_column), plan_.sequence_type);
-  }
   std::string target_keys() const { return read_target(keys_, row_sequence() + " AS row_seq, "); }
   static constexpr const char* kKnown =
       "CASE WHEN s.row_file IS NOT NULL THEN s.seq ELSE t.row_seq END";

@@ -342,7 +342,7 @@ ANTI JOIN {kept} AS k ON k.entry = r.old_entry)",
         "SELECT {row}, r.old_row_id AS __strandline_row_id, CAST(NULL AS BIGINT) AS "
         "__strandline_row_commit_version FROM {changed} AS r JOIN {payload} AS p ON p.rowid = "
         "r.last_entry{user}",
-        arg("row", target_row("p", "o", "r.start_seq", "r.stop_seq")),
+        arg("row", target_row("p", "o", {"r.start_seq", "r.stop_seq"})),
         arg("changed", table("changed")), arg("payload", table("payload")), arg("user", user));
     program_.target_dead = fmt::format(
         "SELECT p.row_file AS __strandline_file, p.row_pos AS __strandline_row FROM {} AS p ANTI "

@@ -9,7 +9,9 @@ namespace strandline::cdc {
 
 namespace {
 
-constexpr int kStateFormat = 1;
+// Format 2 has what format 1 did not know: partial updates, the second axis of time.
+constexpr int kPlainFormat = 1;
+constexpr int kStateFormat = 2;
 
 Error broken(const std::string& what) {
   return corrupt(
@@ -43,7 +45,7 @@ std::string StateSpec::to_json() const {
   JsonWriter json;
   json.begin_object();
   json.key("format");
-  json.value(kStateFormat);
+  json.value(partial || system_sequence_type ? kStateFormat : kPlainFormat);
   json.key("storedAs");
   json.value(to_string(scd_type));
   json.key("keys");
@@ -59,6 +61,10 @@ std::string StateSpec::to_json() const {
   json.end_array();
   json.key("sequenceType");
   json.value(to_sql(sequence_type));
+  if (system_sequence_type) {
+    json.key("systemSequenceType");
+    json.value(to_sql(*system_sequence_type));
+  }
   json.key("tracked");
   json.begin_object();
   for (const auto& [name, is_tracked] : tracked) {
@@ -76,6 +82,10 @@ std::string StateSpec::to_json() const {
   }
   json.key("truncates");
   json.value(truncates);
+  if (partial) {
+    json.key("partial");
+    json.value(true);
+  }
   json.end_object();
   return json.take();
 }
@@ -87,9 +97,9 @@ Result<StateSpec> StateSpec::from_json(const std::string& text) {
 
   const Json* format = json.get("format");
   if (format == nullptr || !format->as_int()) return broken("it has no format number");
-  if (*format->as_int() != kStateFormat) {
+  if (*format->as_int() < kPlainFormat || *format->as_int() > kStateFormat) {
     return corrupt("STATE_SPEC",
-                   "the AUTO CDC state was written in format {} and this version reads format {}: "
+                   "the AUTO CDC state was written in format {} and this version reads formats up to {}: "
                    "use the newer "
                    "strandline, or make a full refresh of the table",
                    *format->as_int(), kStateFormat);
@@ -120,6 +130,10 @@ Result<StateSpec> StateSpec::from_json(const std::string& text) {
   }
   SL_ASSIGN(spec.sequence_type, read_type(json.get("sequenceType")));
 
+  if (const Json* type = json.get("systemSequenceType")) {
+    SL_ASSIGN(spec.system_sequence_type, read_type(type));
+  }
+
   if (const Json* tracked = json.get("tracked")) {
     for (size_t i = 0; i < tracked->items().size(); ++i) {
       const std::optional<bool> is_tracked = tracked->items()[i].as_bool();
@@ -133,6 +147,7 @@ Result<StateSpec> StateSpec::from_json(const std::string& text) {
   if (const Json* column = json.get("sequenceColumn")) spec.sequence_column = column->text();
   if (const Json* truncates = json.get("truncates"))
     spec.truncates = truncates->as_bool().value_or(false);
+  if (const Json* partial = json.get("partial")) spec.partial = partial->as_bool().value_or(false);
   return spec;
 }
 

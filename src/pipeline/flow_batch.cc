@@ -52,6 +52,7 @@ std::string primary_key(const cdc::Plan& plan) {
   if (plan.scd_type != cdc::ScdType::kType1) {
     w.value(fmt::format("coalesce({}, {})", cdc::kStartAt, cdc::kEndAt));
   }
+  if (plan.scd_type == cdc::ScdType::kBitemporal) w.value(cdc::kSystemStartAt);
   w.end_array();
   return w.take();
 }
@@ -138,7 +139,9 @@ Error FlowRun::explain(const BatchPlan& plan, Error error) const {
 
 Result<cdc::Plan> FlowRun::make_plan(const cdc::TargetFacts& target) const {
   auto made = cdc::make_plan(*flow_.declaration,
-                             {facts_->schema, facts_->sequence_type, facts_->hidden}, target);
+                             {facts_->schema, facts_->sequence_type, facts_->hidden,
+                              facts_->system_sequence_type},
+                             target);
   if (!made.plan) {
     if (made.errors.empty()) return internal_error("NO_PLAN", "flow '{}' has no plan", flow_.name);
     return placed(made.errors.front(), flow_.place);

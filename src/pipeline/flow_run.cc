@@ -289,6 +289,10 @@ Result<std::optional<FlowRun::Facts>> FlowRun::find_facts(std::vector<Error>* er
     // Any type that can be compared lets the other mistakes be found.
     facts.sequence_type = type ? *type : DataType::primitive(TypeId::kLong);
   }
+  if (clauses.system_sequence_by) {
+    const auto type = type_of(clauses.system_sequence_by, clauses.system_sequence_place);
+    facts.system_sequence_type = type ? *type : DataType::primitive(TypeId::kLong);
+  }
   const std::pair<sql::ExprPtr, SourcePlace> conditions[] = {
       {clauses.delete_when, clauses.delete_place}, {clauses.truncate_when, clauses.truncate_place}};
   for (const auto& [condition, place] : conditions) {
@@ -340,7 +344,9 @@ Status FlowRun::check(bool fresh, PlannedSchemas* planned, std::vector<Error>* e
     cdc::TargetFacts target_facts;
     target_facts.declared = dataset.declared_schema();
     auto checked = cdc::make_plan(
-        *flow_.declaration, {facts->schema, facts->sequence_type, facts->hidden}, target_facts);
+        *flow_.declaration,
+        {facts->schema, facts->sequence_type, facts->hidden, facts->system_sequence_type},
+        target_facts);
     for (auto& error : checked.errors) {
       if (!error.place) error.place = flow_.place;
       errors->push_back(std::move(error));
@@ -426,6 +432,10 @@ std::optional<Error> FlowRun::disagreement(const FlowRun& earlier) const {
   } else if (!same_type(ours.sequence_type, theirs.sequence_type)) {
     what = fmt::format("have a SEQUENCE BY of type {} and {}", to_sql(theirs.sequence_type),
                        to_sql(ours.sequence_type));
+  } else if (ours.system_sequence_type && theirs.system_sequence_type &&
+             !same_type(*ours.system_sequence_type, *theirs.system_sequence_type)) {
+    what = fmt::format("have a SYSTEM SEQUENCE BY of type {} and {}",
+                       to_sql(*theirs.system_sequence_type), to_sql(*ours.system_sequence_type));
   } else {
     return std::nullopt;
   }

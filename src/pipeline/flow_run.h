@@ -70,7 +70,8 @@ class FlowRun {
   struct Facts {
     Schema schema;           // columns of the flow's query
     Schema hidden;           // _metadata
-    DataType sequence_type;  // kAutoCdc
+    DataType sequence_type;         // kAutoCdc
+    DataType system_sequence_type;  // kAutoCdc, bitemporal
     bool broken = false;     // a clause has a mistake that is reported already
     // kAutoCdc: declared columns that the query does not give; the schema has them.
     std::vector<ComputedColumn> computed;

@@ -81,13 +81,16 @@ struct SequenceLess {
   bool operator()(const Value& a, const Value& b) const { return compare(a, b) < 0; }
 };
 
-using History = std::map<Value, std::vector<Event>, SequenceLess>;
+// One key's events by sequence, then by system sequence.
+using Moments = std::map<Value, std::vector<Event>, SequenceLess>;
+using History = std::map<Value, Moments, SequenceLess>;
 using Histories = std::map<std::vector<Value>, History, KeyLess>;
 
 Histories by_key(const std::vector<Event>& events) {
   Histories histories;
   for (const Event& event : events) {
-    if (event.kind != EventKind::kTruncate) histories[event.key][event.sequence].push_back(event);
+    if (event.kind != EventKind::kTruncate)
+      histories[event.key][event.sequence][event.system].push_back(event);
   }
   return histories;
 }
@@ -101,14 +104,122 @@ std::optional<Value> last_truncate(const std::vector<Event>& events) {
   return last;
 }
 
-// What counts of the events at one sequence: the greatest upsert, else a delete.
-Event settle(const std::vector<Event>& events) {
+void add_leaves(const Value* value, const Shape& shape, std::vector<Value>* leaves) {
+  const bool is_null = value == nullptr || value->kind == Value::Kind::kNull;
+  if (!shape.is_struct) {
+    leaves->push_back(is_null ? Value{} : *value);
+    return;
+  }
+  leaves->push_back(is_null ? Value{} : Value::integer(1));
+  for (size_t i = 0; i < shape.fields.size(); ++i) {
+    add_leaves(is_null ? nullptr : &value->parts[i], shape.fields[i], leaves);
+  }
+}
+
+Value from_leaves(const Shape& shape, const std::vector<std::optional<Value>>& leaves, size_t* at) {
+  const Value first = leaves[(*at)++].value_or(Value{});
+  if (!shape.is_struct) return first;
+  std::vector<Value> parts;
+  for (const Shape& field : shape.fields) parts.push_back(from_leaves(field, leaves, at));
+  return first.kind == Value::Kind::kNull ? Value{}
+                                          : Value::nested(Value::Kind::kStruct, std::move(parts));
+}
+
+bool less_leaf(const Value& a, const Value& b) {
+  const int order = compare(a, b);
+  return order != 0 ? order < 0 : a.spelled < b.spelled;
+}
+
+const Event* greatest_whole(const std::vector<Event>& events) {
   const Event* best = nullptr;
   for (const Event& event : events) {
-    if (event.kind != EventKind::kUpsert) continue;
+    if (event.kind != EventKind::kUpsert || event.partial) continue;
     if (best == nullptr || less_values(*best, event)) best = &event;
   }
-  return best != nullptr ? *best : events.front();
+  return best;
+}
+
+// What a key is after the events of a sequence: a row, or none.
+struct Result {
+  Value sequence;
+  bool up = false;
+  std::vector<Value> values;
+};
+
+// Section 5 and 7 for one key, sequence after sequence.
+std::vector<Result> results(const History& history, const Columns& columns) {
+  std::vector<Result> list;
+  std::vector<std::optional<Value>> row;
+  const auto leaves_of_row = [&](const std::vector<Value>& values) {
+    std::vector<std::optional<Value>> leaves;
+    for (size_t i = 0; i < columns.shapes.size(); ++i) {
+      for (Value& leaf : leaves_of(values[i], columns.shapes[i])) leaves.emplace_back(std::move(leaf));
+    }
+    return leaves;
+  };
+  const std::vector<std::optional<Value>> nothing(
+      leaves_of_row(std::vector<Value>(columns.shapes.size())).size());
+  row = nothing;
+  for (const auto& [sequence, moments] : history) {
+    Result result{sequence, false, {}};
+    for (const auto& [system, events] : moments) {
+      result.up = false;
+      for (const Event& event : events) {
+        if (event.kind == EventKind::kDelete) row = nothing;
+      }
+      if (const Event* whole = greatest_whole(events)) {
+        row = leaves_of_row(whole->values);
+        result.up = true;
+      }
+      std::vector<std::optional<Value>> patch = nothing;
+      for (const Event& event : events) {
+        if (event.kind != EventKind::kUpsert || !event.partial) continue;
+        result.up = true;
+        for (size_t i = 0; i < patch.size(); ++i) {
+          if (event.leaves[i] && (!patch[i] || less_leaf(*patch[i], *event.leaves[i])))
+            patch[i] = event.leaves[i];
+        }
+      }
+      for (size_t i = 0; i < patch.size(); ++i) {
+        if (patch[i]) row[i] = patch[i];
+      }
+    }
+    if (result.up) {
+      size_t at = 0;
+      for (const Shape& shape : columns.shapes) result.values.push_back(from_leaves(shape, row, &at));
+    }
+    list.push_back(std::move(result));
+  }
+  return list;
+}
+
+std::vector<Row> versions(const std::vector<Value>& key, const History& history,
+                          const Columns& columns) {
+  std::vector<Row> rows;
+  bool open = false;
+  for (const Result& result : results(history, columns)) {
+    if (!result.up) {
+      if (open) rows.back().end = result.sequence;
+      open = false;
+      continue;
+    }
+    bool same = open;
+    for (size_t i = 0; same && i < columns.tracked.size(); ++i) {
+      same = !columns.tracked[i] || compare(rows.back().values[i], result.values[i]) == 0;
+    }
+    if (same) {
+      rows.back().values = result.values;
+      continue;
+    }
+    if (open) rows.back().end = result.sequence;
+    Row row;
+    row.key = key;
+    row.values = result.values;
+    row.start = result.sequence;
+    rows.push_back(std::move(row));
+    open = true;
+  }
+  return rows;
 }
 
 }  // namespace
@@ -143,41 +254,78 @@ bool same_key(const std::vector<Value>& a, const std::vector<Value>& b) {
   return compare_lists(a, b) == 0;
 }
 
-std::vector<Row> scd1(const std::vector<Event>& events) {
+std::vector<Value> leaves_of(const Value& value, const Shape& shape) {
+  std::vector<Value> leaves;
+  add_leaves(&value, shape, &leaves);
+  return leaves;
+}
+
+std::vector<Row> scd1(const std::vector<Event>& events, const Columns& columns) {
   const std::optional<Value> truncate = last_truncate(events);
   std::vector<Row> rows;
-  for (const auto& [key, history] : by_key(events)) {
-    const auto& [sequence, latest] = *history.rbegin();
-    if (truncate && compare(sequence, *truncate) < 0) continue;
-    const Event event = settle(latest);
-    if (event.kind == EventKind::kUpsert) rows.push_back(Row{key, event.values, {}, {}});
+  for (auto& [key, history] : by_key(events)) {
+    History left;
+    for (const auto& [sequence, moments] : history) {
+      if (!truncate || compare(sequence, *truncate) >= 0) left[sequence] = moments;
+    }
+    const std::vector<Result> all = results(left, columns);
+    if (all.empty() || !all.back().up) continue;
+    Row row;
+    row.key = key;
+    row.values = all.back().values;
+    rows.push_back(std::move(row));
   }
   return rows;
 }
 
-std::vector<Row> scd2(const std::vector<Event>& events, const std::vector<bool>& tracked) {
+std::vector<Row> scd2(const std::vector<Event>& events, const Columns& columns) {
   std::vector<Row> rows;
   for (const auto& [key, history] : by_key(events)) {
-    bool open = false;
-    for (const auto& [sequence, at_once] : history) {
-      const Event event = settle(at_once);
-      if (event.kind == EventKind::kDelete) {
-        if (open) rows.back().end = sequence;
-        open = false;
-        continue;
-      }
-      bool same = open;
-      for (size_t i = 0; same && i < tracked.size(); ++i) {
-        same = !tracked[i] || compare(rows.back().values[i], event.values[i]) == 0;
-      }
-      if (same) {
-        rows.back().values = event.values;
-        continue;
-      }
-      if (open) rows.back().end = sequence;
-      rows.push_back(Row{key, event.values, sequence, {}});
-      open = true;
+    for (Row& row : versions(key, history, columns)) rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::vector<Row> bitemporal(const std::vector<Event>& events, const Columns& columns) {
+  std::vector<Row> rows;
+  for (const auto& [key, history] : by_key(events)) {
+    std::map<Value, std::vector<Row>, SequenceLess> beliefs;  // by system time
+    for (const auto& [sequence, moments] : history) {
+      for (const auto& [system, at_once] : moments) beliefs[system];
     }
+    for (auto& [system, believed] : beliefs) {
+      History known;
+      for (const auto& [sequence, moments] : history) {
+        for (const auto& [at, at_once] : moments) {
+          if (compare(at, system) <= 0) known[sequence][at] = at_once;
+        }
+      }
+      believed = versions(key, known, columns);
+    }
+    std::vector<Row> open;  // believed at the system time before
+    for (const auto& [system, believed] : beliefs) {
+      std::vector<Row> now;
+      for (Row row : believed) {
+        row.system_start = system;
+        for (const Row& before : open) {
+          if (compare(before.start, row.start) == 0 && compare(before.end, row.end) == 0 &&
+              compare_lists(before.values, row.values) == 0) {
+            row.system_start = before.system_start;
+          }
+        }
+        now.push_back(std::move(row));
+      }
+      for (Row& before : open) {
+        const bool goes_on = std::any_of(now.begin(), now.end(), [&](const Row& row) {
+          return compare(row.system_start, system) != 0 && compare(before.start, row.start) == 0;
+        });
+        if (goes_on) continue;
+        before.system_end = system;
+        rows.push_back(std::move(before));
+      }
+      open = std::move(now);
+    }
+    for (Row& row : open) rows.push_back(std::move(row));
   }
   return rows;
 }
@@ -185,11 +333,26 @@ std::vector<Row> scd2(const std::vector<Event>& events, const std::vector<bool>&
 int64_t conflicts(const std::vector<Event>& events) {
   int64_t count = 0;
   for (const auto& [key, history] : by_key(events)) {
-    for (const auto& [sequence, at_once] : history) {
-      const Event best = settle(at_once);
-      count += std::any_of(at_once.begin(), at_once.end(), [&](const Event& event) {
-        return event.kind == EventKind::kUpsert && compare_lists(event.values, best.values) != 0;
-      });
+    for (const auto& [sequence, moments] : history) {
+      bool conflict = false;
+      for (const auto& [system, at_once] : moments) {
+        const Event* best = greatest_whole(at_once);
+        for (const Event& event : at_once) {
+          if (event.kind != EventKind::kUpsert) continue;
+          if (!event.partial) {
+            conflict = conflict || compare_lists(event.values, best->values) != 0;
+            continue;
+          }
+          for (const Event& other : at_once) {
+            if (other.kind != EventKind::kUpsert || !other.partial) continue;
+            for (size_t i = 0; i < event.leaves.size(); ++i) {
+              conflict = conflict || (event.leaves[i] && other.leaves[i] &&
+                                      compare(*event.leaves[i], *other.leaves[i]) != 0);
+            }
+          }
+        }
+      }
+      count += conflict ? 1 : 0;
     }
   }
   return count;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,25 +28,44 @@ struct Value {
 // by sorted entries.
 int compare(const Value& a, const Value& b);
 
+// Which values are structs, and of what; section 5 counts their leaves one by one.
+struct Shape {
+  bool is_struct = false;
+  std::vector<Shape> fields;
+};
+// The leaves of a value: of a struct first 1 or null for whether it is there, then its fields'.
+std::vector<Value> leaves_of(const Value& value, const Shape& shape);
+
 enum class EventKind { kUpsert, kDelete, kTruncate };
 
 struct Event {
   std::vector<Value> key;  // nulls on a truncate
   Value sequence;
+  Value system;  // bitemporal
   EventKind kind = EventKind::kUpsert;
   std::vector<Value> values;  // selected columns in the order of their lower-cased names
+  // A partial update instead: leaves of all values in that order, nothing where not given.
+  bool partial = false;
+  std::vector<std::optional<Value>> leaves;
 };
 
 struct Row {
   std::vector<Value> key;
   std::vector<Value> values;
-  Value start, end;  // SCD 2
+  Value start, end;                // SCD 2, bitemporal
+  Value system_start, system_end;  // bitemporal
 };
 
-// tracked: per value, whether a difference opens a version.
-std::vector<Row> scd1(const std::vector<Event>& events);
-std::vector<Row> scd2(const std::vector<Event>& events, const std::vector<bool>& tracked);
-// (key, sequence) pairs with differing upserts.
+struct Columns {
+  std::vector<Shape> shapes;
+  std::vector<bool> tracked;  // whether a difference opens a version
+};
+
+std::vector<Row> scd1(const std::vector<Event>& events, const Columns& columns);
+std::vector<Row> scd2(const std::vector<Event>& events, const Columns& columns);
+std::vector<Row> bitemporal(const std::vector<Event>& events, const Columns& columns);
+// (key, sequence) pairs where upserts of one moment differ: whole rows, or partial updates in what
+// both give.
 int64_t conflicts(const std::vector<Event>& events);
 // How many of `batch` lie below the greatest sequence that `earlier` has for their key, or below
 // its greatest truncate.

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <random>
@@ -64,30 +65,87 @@ TEST_F(PropertyTest, TablesEqualTheModelUnderAnyOrderAndBatching) {
   }
 }
 
-// SCD type 1 rows are the open rows of SCD type 2, without its two columns.
-TEST_F(PropertyTest, ModelsOfBothTypesAgree) {
+model::Event random_event(std::mt19937_64& random) {
+  model::Event event;
+  event.key = {model::Value::integer(static_cast<int64_t>(random() % 3))};
+  event.sequence = model::Value::integer(static_cast<int64_t>(random() % 12));
+  event.kind = random() % 4 == 0 ? model::EventKind::kDelete : model::EventKind::kUpsert;
+  event.partial = random() % 2 == 0;
+  for (int i = 0; i < 2; ++i) {
+    event.values.push_back(model::Value::integer(static_cast<int64_t>(random() % 3)));
+    event.leaves.push_back(random() % 2 == 0 ? std::optional(event.values.back()) : std::nullopt);
+  }
+  return event;
+}
+
+const model::Columns kTwoColumns{{model::Shape{}, model::Shape{}}, {true, true}};
+
+void expect_same_values(const std::vector<model::Row>& a, const std::vector<model::Row>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    EXPECT_TRUE(model::same_key(a[i].key, b[i].key));
+    EXPECT_EQ(model::compare(a[i].start, b[i].start), 0);
+    EXPECT_EQ(model::compare(a[i].end, b[i].end), 0);
+    for (size_t v = 0; v < a[i].values.size(); ++v)
+      EXPECT_EQ(model::compare(a[i].values[v], b[i].values[v]), 0);
+  }
+}
+
+// SCD type 1 rows are the open rows of SCD type 2, without its two columns. No interval is empty,
+// none overlap.
+TEST_F(PropertyTest, ModelsOfTypes1And2Agree) {
   std::mt19937_64 random(
       number_from_environment("STRANDLINE_PROPERTY_SEED", std::random_device{}()));
   for (int round = 0; round < 200; ++round) {
     std::vector<model::Event> events;
-    for (int i = 0; i < 30; ++i) {
-      model::Event event;
-      event.key = {model::Value::integer(static_cast<int64_t>(random() % 3))};
-      event.sequence = model::Value::integer(static_cast<int64_t>(random() % 12));
-      event.kind = random() % 4 == 0 ? model::EventKind::kDelete : model::EventKind::kUpsert;
-      event.values = {model::Value::integer(static_cast<int64_t>(random() % 3))};
-      events.push_back(event);
-    }
+    for (int i = 0; i < 30; ++i) events.push_back(random_event(random));
     std::vector<model::Row> open;
-    for (const model::Row& row : model::scd2(events, {true})) {
-      if (row.end.kind == model::Value::Kind::kNull) open.push_back(row);
+    const model::Row* before = nullptr;
+    const std::vector<model::Row> versions = model::scd2(events, kTwoColumns);
+    for (const model::Row& row : versions) {
+      const bool is_open = row.end.kind == model::Value::Kind::kNull;
+      if (!is_open) {
+        EXPECT_LT(model::compare(row.start, row.end), 0);
+      }
+      if (before != nullptr && model::same_key(before->key, row.key)) {
+        EXPECT_NE(before->end.kind, model::Value::Kind::kNull);
+        EXPECT_LE(model::compare(before->end, row.start), 0);
+      }
+      before = &row;
+      if (!is_open) continue;
+      open.push_back(row);
+      open.back().start = {};
     }
-    const std::vector<model::Row> current = model::scd1(events);
-    ASSERT_EQ(open.size(), current.size());
-    for (size_t i = 0; i < open.size(); ++i) {
-      EXPECT_TRUE(model::same_key(open[i].key, current[i].key));
-      EXPECT_EQ(model::compare(open[i].values[0], current[i].values[0]), 0);
+    expect_same_values(open, model::scd1(events, kTwoColumns));
+  }
+}
+
+// The current beliefs of a bitemporal table are SCD type 2, where no key has two events at one
+// business time.
+TEST_F(PropertyTest, ModelsOfType2AndBitemporalAgree) {
+  std::mt19937_64 random(
+      number_from_environment("STRANDLINE_PROPERTY_SEED", std::random_device{}()));
+  for (int round = 0; round < 200; ++round) {
+    std::vector<model::Event> events;
+    for (int64_t key = 0; key < 3; ++key) {
+      for (int64_t sequence = 0; sequence < 10; ++sequence) {
+        model::Event event = random_event(random);
+        event.key = {model::Value::integer(key)};
+        event.sequence = model::Value::integer(sequence);
+        event.system = model::Value::integer(static_cast<int64_t>(random() % 6));
+        events.push_back(event);
+      }
     }
+    std::vector<model::Row> current;
+    for (model::Row& row : model::bitemporal(events, kTwoColumns)) {
+      if (row.system_end.kind == model::Value::Kind::kNull) current.push_back(std::move(row));
+    }
+    std::stable_sort(current.begin(), current.end(), [](const auto& a, const auto& b) {
+      const int order = model::compare(a.key[0], b.key[0]);
+      return order != 0 ? order < 0 : model::compare(a.start, b.start) < 0;
+    });
+    for (model::Event& event : events) event.system = {};
+    expect_same_values(current, model::scd2(events, kTwoColumns));
   }
 }
 

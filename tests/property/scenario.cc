@@ -232,12 +232,21 @@ Scenario make_scenario(std::mt19937_64& random, size_t key_count) {
   };
 
   Scenario scenario;
-  scenario.scd_type = chance(random, 0.5) ? cdc::ScdType::kType1 : cdc::ScdType::kType2;
+  const cdc::ScdType types[] = {cdc::ScdType::kType1, cdc::ScdType::kType1, cdc::ScdType::kType2,
+                                cdc::ScdType::kType2, cdc::ScdType::kBitemporal};
+  scenario.scd_type = types[pick(random, 5)];
   scenario.keeps_sequence = chance(random, 0.3);
   scenario.deletes = chance(random, 0.8);
   scenario.truncates = scenario.scd_type == cdc::ScdType::kType1 && chance(random, 0.4);
-  scenario.lists_tracked = scenario.scd_type == cdc::ScdType::kType2 && chance(random, 0.5);
+  scenario.lists_tracked = scenario.scd_type != cdc::ScdType::kType1 && chance(random, 0.5);
   scenario.two_flows = chance(random, 0.25);
+  if (chance(random, 0.6)) {
+    const bool bitemporal = scenario.scd_type == cdc::ScdType::kBitemporal;
+    for (Updates& updates : scenario.updates) {
+      updates = static_cast<Updates>(pick(random, bitemporal ? 4 : 5));
+    }
+  }
+  scenario.system = sortable[chance(random, 0.5) ? 0 : pick(random, sortable.size())];
   const int bits[] = {64, 64, 1, 0};
   scenario.hash_bits = bits[pick(random, 4)];
   scenario.sequence = Column{name(), sortable[pick(random, sortable.size())], true, 0, true};
@@ -266,9 +275,11 @@ Scenario make_scenario(std::mt19937_64& random, size_t key_count) {
     if (scenario.lists_tracked) column.tracked = chance(random, 0.5);
     if (i > 0 && chance(random, 0.15)) column.from_batch = pick(random, batch_count);
     column.in_second = chance(random, 0.7);
+    column.listed = chance(random, 0.5);
     scenario.values.push_back(std::move(column));
   }
 
+  const double nulls = scenario.updates[0] == Updates::kWholeRows ? 0.15 : 0.4;
   std::vector<RawEvent> events;
   for (size_t id = 0; id < id_count; ++id) {
     const size_t lives = second_key ? 1 + pick(random, 4) : 1;
@@ -283,9 +294,11 @@ Scenario make_scenario(std::mt19937_64& random, size_t key_count) {
         event.kind =
             scenario.deletes && chance(random, 0.25) ? EventKind::kDelete : EventKind::kUpsert;
         event.sequence = static_cast<int>(pick(random, scenario.sequence.pool.values.size()));
+        event.system = static_cast<int>(pick(random, scenario.system.values.size()));
+        event.names = chance(random, 0.15) ? -1 : static_cast<int>(pick(random, 32));
         event.values.clear();
         for (const Column& column : scenario.values) {
-          event.values.push_back(chance(random, 0.15)
+          event.values.push_back(chance(random, nulls)
                                      ? -1
                                      : static_cast<int>(pick(random, column.pool.values.size())));
         }
@@ -345,6 +358,8 @@ class Runner {
       if (auto problem = spell(column)) return problem;
     }
     if (auto problem = spell(scenario_.sequence)) return problem;
+    if (const Status done = speller_.spell_pool(scenario_.system); !done.ok())
+      return "spelling system times: " + done.error().message;
     for (Column& column : scenario_.values) {
       if (auto problem = spell(column)) return problem;
     }
@@ -413,7 +428,10 @@ class Runner {
     std::sort(value_order_.begin(), value_order_.end(), [&](int a, int b) {
       return fold_name(value_column(a).name) < fold_name(value_column(b).name);
     });
-    for (const int i : value_order_) tracked_.push_back(value_column(i).tracked);
+    for (const int i : value_order_) {
+      columns_.tracked.push_back(value_column(i).tracked);
+      columns_.shapes.push_back(shape_of(value_column(i).pool.type));
+    }
   }
   const Column& value_column(int index) const {
     return index < 0 ? scenario_.sequence : scenario_.values[static_cast<size_t>(index)];
@@ -431,13 +449,74 @@ class Runner {
     for (size_t i = 0; i < raw.key.size(); ++i)
       event.key.push_back(normal(at(scenario_.keys[i].pool, raw.key[i])));
     event.sequence = normal(at(scenario_.sequence.pool, order_index(raw)));
+    if (scenario_.scd_type == cdc::ScdType::kBitemporal)
+      event.system = normal(at(scenario_.system, raw.system));
+    const Updates updates = scenario_.updates[raw.flow];
+    event.partial = updates != Updates::kWholeRows;
     for (const int i : value_order_) {
       const Column& column = value_column(i);
       const int index = i < 0 ? raw.sequence : raw.values[static_cast<size_t>(i)];
       const bool given = column.from_batch <= batch && (raw.flow == 0 || column.in_second);
       event.values.push_back(given ? at(column.pool, index) : Value{});
+      if (event.partial) add_given_leaves(raw, i, given, event.values.back(), &event.leaves);
     }
     return event;
+  }
+
+  static model::Shape shape_of(const DataType& type) {
+    model::Shape shape;
+    shape.is_struct = type.id == TypeId::kStruct;
+    if (!shape.is_struct) return shape;
+    for (const Field& field : *type.fields) shape.fields.push_back(shape_of(field.type));
+    return shape;
+  }
+
+  // The types of a value's leaves, in the model's order.
+  static void leaf_types(const DataType& type, std::vector<DataType>* types) {
+    types->push_back(type.id == TypeId::kStruct ? type_of(TypeId::kLong) : type);
+    if (type.id != TypeId::kStruct) return;
+    for (const Field& field : *type.fields) leaf_types(field.type, types);
+  }
+
+  // A struct with nothing in it is not there.
+  static Value without_empty_structs(const Value& value, const model::Shape& shape) {
+    if (!shape.is_struct || value.kind == Value::Kind::kNull) return value;
+    Value cleaned = value;
+    bool any = false;
+    for (size_t i = 0; i < value.parts.size(); ++i) {
+      cleaned.parts[i] = without_empty_structs(value.parts[i], shape.fields[i]);
+      any = any || cleaned.parts[i].kind != Value::Kind::kNull;
+    }
+    return any ? cleaned : Value{};
+  }
+
+  // What a partial update gives of one value.
+  void add_given_leaves(const RawEvent& raw, int i, bool given, const Value& value,
+                        std::vector<std::optional<Value>>* leaves) const {
+    const Column& column = value_column(i);
+    const model::Shape shape = shape_of(column.pool.type);
+    const Updates updates = scenario_.updates[raw.flow];
+    const bool orders = i < 0 && raw.flow == 0;  // SEQUENCE BY reads it
+    const bool named = updates != Updates::kNamedColumns || raw.names < 0 || orders ||
+                       (raw.names >> (i + 1) & 1) != 0;
+    const bool skips_nulls =
+        !orders && (updates == Updates::kIgnoreNulls ||
+                    (updates == Updates::kIgnoreNullsOn && column.listed) ||
+                    (updates == Updates::kIgnoreNullsExcept && !column.listed));
+    std::vector<DataType> types;
+    leaf_types(column.pool.type, &types);
+    size_t number = 0;
+    for (Value& leaf :
+         model::leaves_of(skips_nulls ? without_empty_structs(value, shape) : value, shape)) {
+      const DataType& type = types[number++];
+      const bool is_null = leaf.kind == Value::Kind::kNull;
+      if (!given || !named || (skips_nulls && is_null)) {
+        leaves->emplace_back(std::nullopt);
+        continue;
+      }
+      if (!is_null) leaf.spelled = speller_.spell(leaf, type).value();
+      leaves->emplace_back(std::move(leaf));
+    }
   }
 
   // The events as a relation: indexes in a VALUES list, looked up in lists of the pools.
@@ -456,6 +535,7 @@ class Runner {
     for (const Column& column : scenario_.keys) look_up(column);
     look_up(scenario_.sequence);
     look_up(Column{kSecondSequence, scenario_.sequence.pool, false, 0, false});
+    look_up(Column{kSystem, scenario_.system, false, 0, false});
     for (const Column& column : scenario_.values) {
       if (column.from_batch <= batch) {
         look_up(column);
@@ -465,7 +545,8 @@ class Runner {
     }
     std::string header;
     for (size_t i = 0; i < column_number; ++i) header += fmt::format("i{}, ", i);
-    const size_t width = column_number + 2;
+    const size_t width = column_number + 3;
+    select += fmt::format("CAST(names_code AS VARCHAR[]) AS {}, ", duck::quote_name(kNames));
     select += "op_code AS \"op\", junk_code AS \"junk\" FROM (VALUES ";
     for (const RawEvent& event : events) {
       select += "(";
@@ -474,20 +555,44 @@ class Runner {
       for (const int i : event.key) index(i);
       index(event.sequence);
       index(order_index(event));
+      index(event.system);
       for (const int i : event.values) index(i);
       const char* op = event.kind == EventKind::kDelete     ? "'D'"
                        : event.kind == EventKind::kTruncate ? "'T'"
                        : event.junk == 0                    ? "NULL"
                                                             : "'U'";
-      select += fmt::format("{}, {}), ", op, event.junk);
+      select += fmt::format("{}, {}, {}), ", names_of(event), op, event.junk);
     }
     select += "(";
     for (size_t i = 0; i + 1 < width; ++i) select += "NULL, ";
-    select += fmt::format("-1)) AS v({}op_code, junk_code) WHERE junk_code >= 0)", header);
+    select += fmt::format("-1)) AS v({}names_code, op_code, junk_code) WHERE junk_code >= 0)", header);
     return select;
   }
 
   static constexpr const char* kSecondSequence = "the other sequence";
+  static constexpr const char* kSystem = "system time";
+  static constexpr const char* kNames = "to update";
+
+  // COLUMNS TO UPDATE of an event; names in any case, some twice, keys and null among them.
+  std::string names_of(const RawEvent& event) const {
+    if (event.names < 0) return "NULL";
+    std::string list = "[NULL";
+    const auto add = [&](const std::string& name) {
+      list += ", " + duck::quote_literal(event.junk == 1 ? upper(name) : name);
+    };
+    if (event.junk == 2) add(scenario_.keys[0].name);
+    for (size_t i = 0; i < scenario_.values.size(); ++i) {
+      if ((event.names >> (i + 1) & 1) == 0) continue;
+      // Only what this flow's source has may be named.
+      add(scenario_.values[i].from_batch <= current_batch_ ? scenario_.values[i].name : "op");
+    }
+    if (scenario_.keeps_sequence && (event.names & 1) != 0) add(scenario_.sequence.name);
+    return list + "]";
+  }
+  static std::string upper(std::string name) {
+    for (char& c : name) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+    return name;
+  }
 
   Result<test::BatchOutcome> deliver(size_t batch, int flow, const std::vector<RawEvent>& events) {
     cdc::SourceFacts facts;
@@ -502,6 +607,10 @@ class Runner {
     field(scenario_.sequence);
     field(Column{kSecondSequence, scenario_.sequence.pool, false, 0, false});
     except.push_back(sql::Name{kSecondSequence, {}});
+    field(Column{kSystem, scenario_.system, false, 0, false});
+    except.push_back(sql::Name{kSystem, {}});
+    std::vector<sql::Name> listed;
+    if (scenario_.keeps_sequence && flow == 1) listed.push_back(sql::Name{scenario_.sequence.name, {}});
     if (!scenario_.keeps_sequence) except.push_back(sql::Name{scenario_.sequence.name, {}});
     if (scenario_.keeps_sequence) tracked.push_back(sql::Name{scenario_.sequence.name, {}});
     for (const Column& column : scenario_.values) {
@@ -512,7 +621,11 @@ class Runner {
         continue;
       }
       if (column.tracked) tracked.push_back(sql::Name{column.name, {}});
+      if (column.listed) listed.push_back(sql::Name{column.name, {}});
     }
+    const DataType names = DataType::array(type_of(TypeId::kString));
+    facts.schema.fields.push_back(Field{kNames, names, true, {}});
+    except.push_back(sql::Name{kNames, {}});
     facts.schema.fields.push_back(Field{"op", type_of(TypeId::kString), true, {}});
     facts.schema.fields.push_back(Field{"junk", type_of(TypeId::kInteger), true, {}});
     facts.sequence_type = scenario_.sequence.pool.type;
@@ -533,8 +646,28 @@ class Runner {
       SL_ASSIGN(clauses.truncate_when, sql::parse_expression("op = 'T'", "test"));
     }
     clauses.columns = sql::ColumnList{true, except, {}};
-    clauses.stored_as = scenario_.scd_type == cdc::ScdType::kType1 ? sql::StoredAs::kScdType1
-                                                                   : sql::StoredAs::kScdType2;
+    const sql::StoredAs stored_as[] = {sql::StoredAs::kScdType1, sql::StoredAs::kScdType2,
+                                       sql::StoredAs::kBitemporal};
+    clauses.stored_as = stored_as[static_cast<int>(scenario_.scd_type)];
+    if (scenario_.scd_type == cdc::ScdType::kBitemporal) {
+      SL_ASSIGN(clauses.system_sequence_by,
+                sql::parse_expression(std::string("`") + kSystem + "`", "test"));
+      facts.system_sequence_type = scenario_.system.type;
+    }
+    const Updates updates = scenario_.updates[flow];
+    clauses.ignore_null_updates =
+        updates != Updates::kWholeRows && updates != Updates::kNamedColumns;
+    if (updates == Updates::kIgnoreNullsOn && listed.empty()) {
+      // An empty list is a mistake, so the columns are left out one by one.
+      clauses.ignore_null_updates = false;
+      clauses.ignore_null_columns = sql::ColumnList{true, all_values(facts.schema, keys, except), {}};
+      clauses.ignore_null_updates = true;
+    } else if (updates == Updates::kIgnoreNullsOn || updates == Updates::kIgnoreNullsExcept) {
+      clauses.ignore_null_columns =
+          sql::ColumnList{updates == Updates::kIgnoreNullsExcept, listed, {}};
+    }
+    if (updates == Updates::kNamedColumns) clauses.columns_to_update = sql::Name{kNames, {}};
+    current_batch_ = batch;
     if (scenario_.lists_tracked) clauses.track_history = sql::ColumnList{false, tracked, {}};
 
     cdc::ProgramOptions options;
@@ -542,7 +675,21 @@ class Runner {
     return lake_.run_batch(declaration, facts, source(batch, events), options);
   }
 
+  static std::vector<sql::Name> all_values(const Schema& schema, const std::vector<sql::Name>& keys,
+                                           const std::vector<sql::Name>& except) {
+    std::vector<sql::Name> names;
+    for (const Field& field : schema.fields) {
+      const auto is_field = [&](const sql::Name& name) { return name.text == field.name; };
+      if (std::any_of(keys.begin(), keys.end(), is_field)) continue;
+      if (field.name == "op" || field.name == "junk") continue;
+      if (std::none_of(except.begin(), except.end(), is_field)) names.push_back({field.name, {}});
+    }
+    return names;
+  }
+
   std::optional<std::string> run_batch(size_t batch, int flow, const std::vector<RawEvent>& raw) {
+    // A second flow begins late, and then finds a state that another one made.
+    if (flow == 1 && raw.empty()) return std::nullopt;
     std::vector<Event> events;
     events.reserve(raw.size());
     for (const RawEvent& event : raw) events.push_back(to_model(event, batch));
@@ -564,10 +711,11 @@ class Runner {
   std::string primary_key(const std::map<std::string, std::string>& row) const {
     std::string text;
     for (const Column& column : scenario_.keys) text += row.at(column.name) + " | ";
-    if (scenario_.scd_type == cdc::ScdType::kType2) {
+    if (scenario_.scd_type != cdc::ScdType::kType1) {
       const std::string& start = row.at(cdc::kStartAt);
       text += start == "<null>" ? row.at(cdc::kEndAt) : start;
     }
+    if (scenario_.scd_type == cdc::ScdType::kBitemporal) text += " | " + row.at(cdc::kSystemStartAt);
     return text;
   }
 
@@ -579,9 +727,13 @@ class Runner {
     };
     for (const Column& column : scenario_.keys) add(column.name);
     for (const int i : value_order_) add(value_column(i).name);
-    if (scenario_.scd_type == cdc::ScdType::kType2) {
+    if (scenario_.scd_type != cdc::ScdType::kType1) {
       add(cdc::kStartAt);
       add(cdc::kEndAt);
+    }
+    if (scenario_.scd_type == cdc::ScdType::kBitemporal) {
+      add(cdc::kSystemStartAt);
+      add(cdc::kSystemEndAt);
     }
     return text;
   }
@@ -601,9 +753,18 @@ class Runner {
   }
 
   std::optional<std::string> compare_with_model(const Table& table) {
-    const bool is_scd1 = scenario_.scd_type == cdc::ScdType::kType1;
-    const std::vector<Row> rows =
-        is_scd1 ? model::scd1(consumed_) : model::scd2(consumed_, tracked_);
+    std::vector<Row> rows;
+    switch (scenario_.scd_type) {
+      case cdc::ScdType::kType1:
+        rows = model::scd1(consumed_, columns_);
+        break;
+      case cdc::ScdType::kType2:
+        rows = model::scd2(consumed_, columns_);
+        break;
+      case cdc::ScdType::kBitemporal:
+        rows = model::bitemporal(consumed_, columns_);
+        break;
+    }
     Table expected;
     for (const Row& row : rows) {
       std::map<std::string, std::string> cells;
@@ -625,6 +786,8 @@ class Runner {
       }
       put(cdc::kStartAt, row.start, scenario_.sequence.pool.type);
       put(cdc::kEndAt, row.end, scenario_.sequence.pool.type);
+      put(cdc::kSystemStartAt, row.system_start, scenario_.system.type);
+      put(cdc::kSystemEndAt, row.system_end, scenario_.system.type);
       expected.emplace(primary_key(cells), KnownRow{row_text(cells), ""});
     }
     std::string problem;
@@ -682,7 +845,10 @@ class Runner {
     if (metrics.num_input_rows != input)
       return differs("num_input_rows", input, metrics.num_input_rows);
     if (metrics.num_late_rows != late) return differs("num_late_rows", late, metrics.num_late_rows);
-    if (conflicts && metrics.num_sequence_conflicts != *conflicts) {
+    // Partial updates that a truncate ends are not looked at.
+    const bool hides = scenario_.truncates && (scenario_.updates[0] != Updates::kWholeRows ||
+                                               scenario_.updates[1] != Updates::kWholeRows);
+    if (conflicts && !hides && metrics.num_sequence_conflicts != *conflicts) {
       return differs("num_sequence_conflicts", *conflicts, metrics.num_sequence_conflicts);
     }
     if ((metrics.num_sequence_conflicts > 0) != !metrics.conflict_example.empty())
@@ -691,10 +857,11 @@ class Runner {
   }
 
   Scenario scenario_;
-  Speller speller_;
+  mutable Speller speller_;
   test::ToyLake lake_;
   std::vector<int> value_order_;
-  std::vector<bool> tracked_;
+  model::Columns columns_;
+  size_t current_batch_ = 0;
   std::vector<Event> consumed_;
 };
 
@@ -748,13 +915,20 @@ std::string Scenario::describe() const {
                                  keeps_sequence ? ", keeps the sequence" : "",
                                  deletes ? ", deletes" : "", truncates ? ", truncates" : "");
   if (two_flows) text += "  flow 1 orders by the next value of the pool\n";
+  const char* const gives[] = {"whole rows", "no nulls", "no nulls in the list",
+                               "no nulls but in the list", "named columns"};
+  text += fmt::format("  flow 0 gives {}, flow 1 {}\n", gives[static_cast<int>(updates[0])],
+                      gives[static_cast<int>(updates[1])]);
+  if (scd_type == cdc::ScdType::kBitemporal)
+    text += fmt::format("  system sequence {}\n", to_sql(system.type));
   for (const Column& column : keys)
     text += fmt::format("  key {} {}\n", column.name, to_sql(column.pool.type));
   text += fmt::format("  sequence {} {}\n", sequence.name, to_sql(sequence.pool.type));
   for (const Column& column : values) {
     text +=
         fmt::format("  value {} {}{}{}\n", column.name, to_sql(column.pool.type),
-                    fmt::format("{}{}", column.tracked ? ", tracked" : "",
+                    fmt::format("{}{}{}", column.tracked ? ", tracked" : "",
+                                column.listed ? ", listed" : "",
                                 column.in_second ? "" : ", not in flow 1"),
                     column.from_batch > 0 ? fmt::format(", from batch {}", column.from_batch) : "");
   }
@@ -767,7 +941,11 @@ std::string Scenario::describe() const {
                                                    : "    upsert  ";
       for (size_t i = 0; i < event.key.size(); ++i)
         text += " " + literal(at(keys[i].pool, event.key[i]), keys[i].pool.type);
-      text += " @ " + literal(at(sequence.pool, event.sequence), sequence.pool.type) + " :";
+      text += " @ " + literal(at(sequence.pool, event.sequence), sequence.pool.type);
+      if (scd_type == cdc::ScdType::kBitemporal)
+        text += ", " + literal(at(system, event.system), system.type);
+      if (updates[event.flow] == Updates::kNamedColumns) text += fmt::format(" named {}", event.names);
+      text += " :";
       for (size_t i = 0; i < event.values.size() && event.kind == EventKind::kUpsert; ++i) {
         text += fmt::format(" {} = {}", values[i].name,
                             literal(at(values[i].pool, event.values[i]), values[i].pool.type));

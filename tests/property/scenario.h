@@ -20,12 +20,16 @@ struct Pool {
   std::vector<model::Value> values;
 };
 
+// What the upserts of a flow give.
+enum class Updates { kWholeRows, kIgnoreNulls, kIgnoreNullsOn, kIgnoreNullsExcept, kNamedColumns };
+
 struct Column {
   std::string name;
   Pool pool;
   bool tracked = true;
   size_t from_batch = 0;  // the source has it from this batch on
   bool in_second = true;  // the second flow selects it too
+  bool listed = false;    // stands in the list of IGNORE NULL UPDATES
 };
 
 // One event as indexes into the pools; -1 is null.
@@ -33,7 +37,9 @@ struct RawEvent {
   model::EventKind kind = model::EventKind::kUpsert;
   std::vector<int> key;
   int sequence = 0;
+  int system = 0;  // bitemporal
   std::vector<int> values;
+  int names = -1;  // COLUMNS TO UPDATE: bits of the columns named, -1 for null
   int junk = 0;  // a column that is not selected
   int flow = 0;  // 1: a second flow into the same target
 };
@@ -50,6 +56,8 @@ struct Scenario {
   // A second flow selects fewer columns and orders by another column of the sequence's type, whose
   // value is the next one of the pool.
   bool two_flows = false;
+  Updates updates[2] = {Updates::kWholeRows, Updates::kWholeRows};  // by flow
+  Pool system;
   std::vector<Column> values;
   std::vector<std::vector<RawEvent>> batches;
 
