@@ -23,6 +23,7 @@ constexpr int kFromTarget = 1;
 constexpr int kFromBatch = 2;
 constexpr int kMerged = 3;   // partial events of one moment, laid over each other
 constexpr int kTrimmed = 4;  // a partial event less what later ones give too
+constexpr int kByHand = 5;   // what a row changed by hand says
 
 // What the state has of an entry.
 constexpr int kNotStored = 0;
@@ -75,6 +76,7 @@ class HistoryProgram : public ProgramBuilder {
  private:
   bool is_scd1() const { return plan_.scd_type == ScdType::kType1; }
   bool truncates() const { return plan_.state_spec.truncates; }
+  bool is_edited() const { return !relations_.edited_keys.empty(); }
 
   // --- names -----------------------------------------------------------------------------------
 
@@ -169,6 +171,11 @@ class HistoryProgram : public ProgramBuilder {
     if (truncates()) find_mark();
     make_table("load", "keys",
                fmt::format("SELECT DISTINCT {} FROM {} WHERE kind <> 2", keys(), table("events")));
+    if (is_edited()) {
+      make_table("load", "edited", read_edited_keys());
+      run("load", fmt::format("INSERT INTO {0} SELECT * FROM {1} EXCEPT SELECT * FROM {0}",
+                              table("keys"), table("edited")));
+    }
     if (truncates()) touch_what_a_truncate_covers();
   }
 
@@ -260,6 +267,7 @@ INSERT INTO {touched} SELECT {keys} FROM (
                                     table("known"))));
     }
     if (plan_.scd_type == ScdType::kType2) load_type2_rows();
+    if (is_edited()) is_scd1() ? take_in_edited_rows() : take_in_edited_versions();
   }
 
   void load_rows() {
@@ -356,6 +364,104 @@ INSERT INTO {touched} SELECT {keys} FROM (
                                       whole, table("rows"), keys_equal("n", "r")))));
   }
 
+  // --- hand edits (section 8) ------------------------------------------------------------------
+
+  // What was known of the edited keys before: rows (keys, seq).
+  std::string known_sequences() const {
+    // What the target implies, it implies of the rows as they are now; the old ones count.
+    std::string known = fmt::format(
+        "SELECT {}, e.seq FROM {} AS e JOIN {} AS k ON {} WHERE e.src < {} AND NOT (e.src = {} AND "
+        "e.stored = {})",
+        keys("e"), table("entries"), table("edited"), keys_equal("e", "k"), kFromBatch, kFromTarget,
+        kNotStored);
+    if (relations_.target_before.empty()) return known;
+    const auto before = [&](const std::string& sequence) {
+      return fmt::format(" UNION ALL SELECT {}, b.seq FROM ({}) AS b JOIN {} AS k ON {}", keys("b"),
+                         read_target_before(sequence + " AS seq"), table("edited"),
+                         keys_equal("b", "k"));
+    };
+    const auto bound = [&](const char* name) {
+      return normal_zero(target_column(name), plan_.sequence_type);
+    };
+    if (is_scd1()) return known + before(row_sequence());
+    // An end is known only where there is one.
+    return known + before(bound(kStartAt)) +
+           fmt::format(" UNION ALL SELECT * FROM (SELECT {0}, b.seq FROM ({1}) AS b JOIN {2} AS k "
+                       "ON {3}) WHERE seq IS NOT NULL",
+                       keys("b"), read_target_before(bound(kEndAt) + " AS seq"), table("edited"),
+                       keys_equal("b", "k"));
+  }
+
+  // The row, or its absence, at the greatest sequence known of the key, or below all.
+  void take_in_edited_rows() {
+    std::string known = known_sequences();
+    if (truncates()) {
+      known += fmt::format(" UNION ALL SELECT {}, mark_before FROM {} AS k, {}", keys("k"),
+                           table("edited"), table("mark"));
+    }
+    std::string values = keys("k") + ", ";
+    for (const size_t i : values_) values += fmt::format("r.{0} AS {0}, ", column(i));
+    run("load",
+        fmt::format(
+            "INSERT INTO {} BY NAME {}", table("entries"),
+            entry(values, "s.seq", "CASE WHEN r.row_file IS NULL THEN 5 ELSE 4 END",
+                  std::to_string(kByHand), no_nulls(), std::to_string(kNotStored), kNoPosition,
+                  fmt::format("{} AS k LEFT JOIN {} AS r ON {} LEFT JOIN (SELECT {}, {} AS seq FROM "
+                              "({}) GROUP BY {}) AS s ON {}",
+                              table("edited"), table("rows"), keys_equal("k", "r"), keys(),
+                              value_of_greatest("seq", order("seq")), known, keys(),
+                              keys_equal("k", "s")))));
+  }
+
+  // At every sequence that was known or that a row begins or ends with: the row that then holds, cut
+  // where the next one begins, or none.
+  void take_in_edited_versions() {
+    std::string values;
+    for (const size_t i : values_) values += fmt::format("r.{0}, ", column(i));
+    make_table("load", "versions",
+               fmt::format("SELECT r.*, row_number() OVER w AS number, lead(start_seq) OVER w AS "
+                           "next_start FROM {} AS r SEMI JOIN {} AS k ON {} WINDOW w AS (PARTITION "
+                           "BY {} ORDER BY {} NULLS FIRST)",
+                           table("rows"), table("edited"), keys_equal("r", "k"), keys("r"),
+                           order("start_seq")));
+    make_table("load", "points",
+               fmt::format(R"(
+SELECT DISTINCT * FROM ({known}
+  UNION ALL SELECT {keys}, start_seq FROM {versions}
+  UNION ALL SELECT {keys}, stop_seq FROM {versions} WHERE stop_seq IS NOT NULL))",
+                           arg("known", known_sequences()), arg("keys", keys()),
+                           arg("versions", table("versions"))));
+    // The last row that begins at or before the point, if it has not ended.
+    const std::string at_or_after =
+        fmt::format("(v.start_seq IS NULL OR {} <= {})", order("v.start_seq"), order("p.seq"));
+    const std::string not_after = fmt::format(
+        "(v.next_start IS NULL OR (p.seq IS NULL AND v.next_start IS NOT NULL) OR {} > {})",
+        order("v.next_start"), order("p.seq"));
+    const std::string holds =
+        fmt::format("(v.stop_seq IS NULL OR p.seq IS NULL OR {} > {})", order("v.stop_seq"),
+                    order("p.seq"));
+    run("load",
+        fmt::format("INSERT INTO {} BY NAME {}", table("entries"),
+                    entry(keys("p") + ", " + values, "p.seq",
+                          "CASE WHEN r.number IS NULL THEN 5 ELSE 4 END", std::to_string(kByHand),
+                          no_nulls(), std::to_string(kNotStored), kNoPosition,
+                          fmt::format(R"(
+{points} AS p LEFT JOIN (
+  SELECT v.*, p.seq AS point FROM {points} AS p JOIN {versions} AS v ON {same_key} AND {begun} AND {last} AND {holds}) AS r
+ON {p_is_r} AND r.point IS NOT DISTINCT FROM p.seq)",
+                                      arg("points", table("points")),
+                                      arg("versions", table("versions")),
+                                      arg("same_key", keys_equal("p", "v")),
+                                      arg("begun", at_or_after), arg("last", not_after),
+                                      arg("holds", holds), arg("p_is_r", keys_equal("p", "r"))))));
+  }
+
+  // Whatever else was known of edited keys counts no more.
+  std::string overruled() const {
+    return fmt::format("(e.src < {} AND EXISTS (SELECT 1 FROM {} AS h WHERE {}))", kFromBatch,
+                       table("edited"), keys_equal("h", "e"));
+  }
+
   // --- settle ----------------------------------------------------------------------------------
 
   // What a truncate has ended.
@@ -368,6 +474,9 @@ INSERT INTO {touched} SELECT {keys} FROM (
   // Of each key, moment and kind the one entry that counts: the table `chosen`.
   void settle() {
     const std::string with_mark = truncates() ? ", " + table("mark") : "";
+    std::string where = " WHERE true";
+    if (truncates()) where += " AND NOT " + covered();
+    if (is_edited()) where += " AND NOT " + overruled();
     make_table("settle", "places",
                fmt::format(R"(
 SELECT entry, {at_key}, kind, src, count(*) OVER (PARTITION BY {at_key}, kind) AS n
@@ -378,7 +487,7 @@ FROM (SELECT e.rowid AS entry, {at_key}, kind, src,
 WHERE (by_hand = 0 OR kind >= 4) AND NOT (src = {target} AND first_src = {state}))",
                            arg("at_key", key_and_moment()), arg("entries", table("entries")),
                            arg("with_mark", with_mark),
-                           arg("where", truncates() ? " WHERE NOT " + covered() : ""),
+                           arg("where", where),
                            arg("target", kFromTarget), arg("state", kFromState)));
     const std::string part = "PARTITION BY " + key_and_moment("p") + ", p.kind ORDER BY";
     make_table("settle", "chosen",
@@ -506,6 +615,7 @@ FROM (SELECT {m_key}, m.known_entry, e.rowid AS entry, m.known_entry IS NOT NULL
       query += fmt::format(" UNION SELECT {} FROM {}, {} WHERE src < {} AND {}", keys(),
                            table("entries"), table("mark"), kFromBatch, covered());
     }
+    if (is_edited()) query += fmt::format(" UNION SELECT {} FROM {}", keys(), table("edited"));
     make_table("settle", "changed", query);
   }
 
@@ -739,19 +849,24 @@ FROM {result} AS n LEFT JOIN (SELECT *, rowid AS old FROM {rows}) AS o ON {same_
       return;
     }
     if (is_scd1()) return find_needed_type1();
+    // A delete where a whole row stands says nothing.
     make_table("diff", "full_keys",
                fmt::format("SELECT DISTINCT {} FROM {} WHERE p IS NOT NULL", keys(),
                            table("moments")));
     make_table("diff", "needed",
                fmt::format(R"(
-SELECT r.entry, false AS bare FROM (SELECT * FROM {chosen}) AS r SEMI JOIN {full} AS f ON {r_is_f}
+SELECT entry, false AS bare FROM (
+  SELECT r.w AS entry FROM {moments} AS r SEMI JOIN {full} AS f ON {r_is_f}
+  UNION ALL SELECT r.p FROM {moments} AS r SEMI JOIN {full} AS f ON {r_is_f}
+  UNION ALL SELECT r.d FROM {moments} AS r SEMI JOIN {full} AS f ON {r_is_f} WHERE r.w IS NULL)
+WHERE entry IS NOT NULL
 UNION ALL
 SELECT e.rowid, false FROM {line} AS l JOIN {entries} AS e ON e.rowid = l.w ANTI JOIN {full} AS f ON {l_is_f}
 WHERE NOT (l.starts AND l.ends) OR e.kind = 4
 UNION ALL
 SELECT e.rowid, false FROM {line} AS l JOIN {entries} AS e ON e.rowid = l.d ANTI JOIN {full} AS f ON {l_is_f}
 WHERE l.hidden OR e.kind = 5)",
-                           arg("chosen", chosen), arg("full", table("full_keys")),
+                           arg("moments", table("moments")), arg("full", table("full_keys")),
                            arg("r_is_f", keys_equal("r", "f")), arg("line", table("line")),
                            arg("entries", table("entries")), arg("l_is_f", keys_equal("l", "f"))));
   }

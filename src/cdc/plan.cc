@@ -651,6 +651,7 @@ class Planner {
     }
     spec.truncates = spec.truncates || plan_.truncate_when != nullptr;
     spec.partial = spec.partial || plan_.gives_partly;
+    spec.edited = spec.edited || target_.edited;
     if (is_bitemporal()) spec.system_sequence_type = plan_.system_sequence_type;
     resolve_sequence_column();
 

@@ -76,6 +76,7 @@ struct StateSpec {
   std::optional<std::string> sequence_column;
   bool truncates = false;  // some flow has APPLY AS TRUNCATE WHEN, so there may be a truncate mark
   bool partial = false;    // some flow gives partial updates, so there may be kPartial events
+  bool edited = false;     // the target was changed by hand, so there may be hand events
 
   std::string to_json() const;
   // Errors: kCorrupt "STATE_SPEC".
@@ -89,6 +90,7 @@ struct TargetFacts {
   std::optional<StateSpec> state;
   std::optional<Schema> existing_state;  // of the state table, if there is one
   bool type_widening = false;            // delta.enableTypeWidening
+  bool edited = false;  // rows were changed by hand since the batch before
   // Whether `existing` may hold rows; only an empty (or new) table can begin with its sequences in
   // the target alone (StateSpec::sequence_column).
   bool has_rows = true;

@@ -224,6 +224,32 @@ std::string ProgramBuilder::target_column(const std::string& name) const {
   return fmt::format("{}.{}", kTarget, quote_name(name));
 }
 
+std::string ProgramBuilder::read_target_before(const std::string& more) const {
+  std::string text = "SELECT ";
+  for (const size_t i : keys_) {
+    const PlanColumn& target = plan_.columns[i];
+    text += fmt::format("{} AS {}, ",
+                        normal_zero(cast_up(target_column(target.name),
+                                            target.existing.value_or(target.type), target.type),
+                                    target.type),
+                        column(i));
+  }
+  return text + fmt::format("{} FROM {} AS {}", more, relations_.target_before, kTarget);
+}
+
+std::string ProgramBuilder::read_edited_keys() const {
+  std::vector<std::string> parts;
+  for (const size_t i : keys_) {
+    const PlanColumn& target = plan_.columns[i];
+    parts.push_back(normal_zero(cast_up("x." + quote_name(target.name),
+                                        target.existing.value_or(target.type), target.type),
+                                target.type) +
+                    " AS " + column(i));
+  }
+  return fmt::format("SELECT DISTINCT {} FROM {} AS x", fmt::join(parts, ", "),
+                     relations_.edited_keys);
+}
+
 std::string ProgramBuilder::read_target(const std::vector<size_t>& columns,
                                         const std::string& more) const {
   std::string text = "SELECT ";
@@ -393,7 +419,7 @@ std::string ProgramBuilder::target_row(const std::string& alias, const std::stri
 
 Result<Program> make_duckdb_program(const Plan& plan, const BatchRelations& relations,
                                     const ProgramOptions& options) {
-  const bool one_by_one = plan.state_spec.partial || plan.scd_type == ScdType::kBitemporal;
+  const bool one_by_one = plan.state_spec.partial || plan.state_spec.edited || plan.scd_type == ScdType::kBitemporal;
   if (one_by_one) return make_history_program(plan, relations, options);
   if (plan.scd_type == ScdType::kType1) return make_scd1_program(plan, relations, options);
   return make_scd2_program(plan, relations, options);

@@ -61,6 +61,10 @@ class ProgramBuilder {
   bool is_bitemporal() const { return plan_.scd_type == ScdType::kBitemporal; }
   // Target rows: the given columns as c<i>, what `more` adds, then row_file, row_pos, row_id.
   std::string read_target(const std::vector<size_t>& columns, const std::string& more = "") const;
+  // The keys of rows changed by hand.
+  std::string read_edited_keys() const;
+  // The table before they were: keys and `more`.
+  std::string read_target_before(const std::string& more) const;
   // A column of the target by its own name, for `more`.
   std::string target_column(const std::string& name) const;
   // State rows: keys (and values if asked) as c<i>, what `more` adds, seq, kind, row_file, row_pos.

@@ -9,7 +9,7 @@ namespace strandline::cdc {
 
 namespace {
 
-// Format 2 has what format 1 did not know: partial updates, the second axis of time.
+// Format 2 has what format 1 did not know: partial updates, hand edits, the second axis of time.
 constexpr int kPlainFormat = 1;
 constexpr int kStateFormat = 2;
 
@@ -45,7 +45,7 @@ std::string StateSpec::to_json() const {
   JsonWriter json;
   json.begin_object();
   json.key("format");
-  json.value(partial || system_sequence_type ? kStateFormat : kPlainFormat);
+  json.value(partial || edited || system_sequence_type ? kStateFormat : kPlainFormat);
   json.key("storedAs");
   json.value(to_string(scd_type));
   json.key("keys");
@@ -84,6 +84,10 @@ std::string StateSpec::to_json() const {
   json.value(truncates);
   if (partial) {
     json.key("partial");
+    json.value(true);
+  }
+  if (edited) {
+    json.key("edited");
     json.value(true);
   }
   json.end_object();
@@ -148,6 +152,7 @@ Result<StateSpec> StateSpec::from_json(const std::string& text) {
   if (const Json* truncates = json.get("truncates"))
     spec.truncates = truncates->as_bool().value_or(false);
   if (const Json* partial = json.get("partial")) spec.partial = partial->as_bool().value_or(false);
+  if (const Json* edited = json.get("edited")) spec.edited = edited->as_bool().value_or(false);
   return spec;
 }
 

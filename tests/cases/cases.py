@@ -25,7 +25,7 @@ class Flow:
     keys: tuple
     sequence: str
     clauses: tuple = ()
-    storage: int = 1
+    storage: int | str = 1  # 1, 2, "bitemporal"
     once: bool = False
     name: str = "changes"  # each name has its own folder of events
 
@@ -43,10 +43,11 @@ class Step:
 class Case:
     name: str
     source: str
-    storage: int
+    storage: int | str
     steps: list
     expected: list | None = None
     sequence_type: str = "BIGINT"
+    system_type: str = "BIGINT"
     columns: list | None = None
     target_clauses: str = ""
     reorder: bool = False  # any order, batching and redelivery must give the same rows
@@ -142,6 +143,8 @@ def clauses_of(options):
         clauses.append(f"APPLY AS DELETE WHEN {options['apply_as_deletes']}")
     if options.get("apply_as_truncates"):
         clauses.append(f"APPLY AS TRUNCATE WHEN {options['apply_as_truncates']}")
+    if options.get("system_sequence_by"):
+        clauses.append(f"SYSTEM SEQUENCE BY {sequence_expression(options['system_sequence_by'])}")
     if options.get("columns_to_update"):
         clauses.append(f"COLUMNS TO UPDATE {column(options['columns_to_update'])}")
     if options.get("column_list"):
@@ -160,7 +163,7 @@ def ddl(schema):
 
 
 def flow_sql(flow, flow_name, target, folder):
-    stored = f"STORED AS SCD TYPE {flow.storage}"
+    stored = "STORED AS BITEMPORAL" if flow.storage == "bitemporal" else f"STORED AS SCD TYPE {flow.storage}"
     lines = [
         f"CREATE FLOW {quote(flow_name)} AS AUTO CDC {'ONCE ' if flow.once else ''}INTO {quote(target)}",
         f"FROM STREAM read_files({literal(folder / flow.name)}, format => 'json', schema => {literal(ddl(flow.schema))})",
@@ -231,12 +234,6 @@ def nested_changes(batches):
 
 def needs_of(options, kind):
     needs = set()
-    if any(name.startswith("ignore_null_updates") for name in options):
-        needs.add("ignore null updates")
-    if options.get("columns_to_update"):
-        needs.add("columns to update")
-    if kind == "bitemporal":
-        needs.add("bitemporal")
     if kind == "snapshot":
         needs.add("snapshots")
     if kind == "cdf" or options.get("source") == "changelog":
@@ -258,14 +255,18 @@ def sequence_kind(sequence, schema):
     return found[0] or "BIGINT"
 
 
+STORAGE = {"scd2": 2, "bitemporal": "bitemporal"}
+
+
 def reference_case(raw):
     options, batches, expected = raw["options"], raw["batches"], raw["expected"]
-    case = Case(raw["name"], "reference", {"scd2": 2}.get(raw["kind"], 1), [], needs=needs_of(options, raw["kind"]))
+    case = Case(raw["name"], "reference", STORAGE.get(raw["kind"], 1), [], needs=needs_of(options, raw["kind"]))
     if case.needs:
         return case
     schema = schema_of([event for batch in batches for event in batch])
     flow = Flow(schema, tuple(raw["keys"]), sequence_expression(raw["sequence_by"]), clauses_of(options), case.storage)
     case.sequence_type = sequence_kind(raw["sequence_by"], schema)
+    case.system_type = sequence_kind(options.get("system_sequence_by", ""), schema)
     case.steps = steps_of(batches, lambda columns: replace(flow, schema=columns))
     case.expected = expected
     if "flows" in options:  # the ONCE flow reads what is there at its first run, so it comes with its batch
@@ -281,7 +282,7 @@ def reference_case(raw):
 
 def bug_log_case(raw):
     options, expected = raw["options"], raw["expected"]
-    case = Case(raw["id"], "bug-log", {"scd2": 2}.get(raw["kind"], 1), [], needs=needs_of(options, raw["kind"]))
+    case = Case(raw["id"], "bug-log", STORAGE.get(raw["kind"], 1), [], needs=needs_of(options, raw["kind"]))
     if raw["kind"] == "source":
         case.needs.add("source adapters")
     if case.needs:
@@ -290,14 +291,18 @@ def bug_log_case(raw):
     events = [event for batch in batches for event in batch]
     source_types = {**{name: re.sub(r":", ": ", kind) for name, kind in options.get("schema", {}).items()},
                     **options.get("source_schema", {})}
-    excepted = options.get("except_columns", ["op", *raw["sequence_by"]])
-    clauses = ["APPLY AS DELETE WHEN op = 'D'"]
+    system = [options["system_sequence_by"]] if "system_sequence_by" in options else []
+    excepted = options.get("except_columns", ["op", *raw["sequence_by"], *system])
+    partial = ("ignore_null_updates", "ignore_null_updates_column_list", "columns_to_update", "system_sequence_by")
+    clauses = [*clauses_of({name: options[name] for name in partial if name in options}),
+               "APPLY AS DELETE WHEN op = 'D'"]
     if any(event.get("op") == "T" for event in events):
         clauses.append("APPLY AS TRUNCATE WHEN op = 'T'")
     clauses.append("COLUMNS * EXCEPT " + column_list(excepted))
     schema = schema_of(events, source_types)
     flow = Flow(schema, tuple(raw["keys"]), sequence_expression(raw["sequence_by"]), tuple(clauses), case.storage)
     case.sequence_type = sequence_kind(raw["sequence_by"], schema)
+    case.system_type = sequence_kind(options.get("system_sequence_by", ""), schema)
     case.steps = steps_of(batches, lambda columns: replace(flow, schema=columns), source_types,
                           options.get("schema_batches"))
     case.expected, case.columns = expected.get("rows"), expected.get("target_columns")

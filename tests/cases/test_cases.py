@@ -30,7 +30,8 @@ def types_of(case):
     for step in case.steps:
         types = {**{name: kind for flow in step.flows for name, kind in flow.schema.items()}, **types}
     return {**{name: loader.base_type(kind) for name, kind in types.items()},
-            "__START_AT": case.sequence_type, "__END_AT": case.sequence_type}
+            "__START_AT": case.sequence_type, "__END_AT": case.sequence_type,
+            "__SYSTEM_START_AT": case.system_type, "__SYSTEM_END_AT": case.system_type}
 
 
 def target_columns(case):
@@ -44,7 +45,8 @@ def target_columns(case):
     without = next((c for c in flow.clauses if c.startswith("COLUMNS * EXCEPT")), "")
     names = [name for name in flow.schema if loader.quote(name).lower() not in without.lower()
              and (only is None or loader.quote(name).lower() in only.lower())]
-    return names + (["__START_AT", "__END_AT"] if case.storage == 2 else [])
+    intervals = ["__START_AT", "__END_AT", "__SYSTEM_START_AT", "__SYSTEM_END_AT"]
+    return names + intervals[:{1: 0, 2: 2}.get(case.storage, 4)]
 
 
 @pytest.mark.parametrize("case,variant", ROW_TESTS, ids=[f"{case.name} / {variant}" for case, variant in ROW_TESTS])

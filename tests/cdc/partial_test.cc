@@ -1,0 +1,158 @@
+// Partial updates and bitemporal tables on small, telling inputs. Broad coverage is the property
+// test's.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cdc/program_fixture.h"
+
+namespace strandline::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+class PartialTest : public ProgramFixture {};
+
+const char* const kColumns = "id BIGINT, a STRING, b STRING, op STRING, c ARRAY<STRING>, seq BIGINT";
+const std::string kClauses =
+    "KEYS (id) APPLY AS DELETE WHEN op = 'D' APPLY AS TRUNCATE WHEN op = 'T' SEQUENCE BY seq "
+    "COLUMNS (id, a, b) ";
+const std::string kNoNulls = kClauses + "IGNORE NULL UPDATES ";
+const std::string kNamed = kClauses + "COLUMNS TO UPDATE c ";
+const std::string kHistory =
+    "KEYS (id) APPLY AS DELETE WHEN op = 'D' SEQUENCE BY seq COLUMNS (id, a, b) STORED AS SCD TYPE "
+    "2 IGNORE NULL UPDATES ";
+
+TEST_F(PartialTest, ANullIsNotGiven) {
+  deliver({kColumns, kNoNulls}, "(1, 'a1', 'b1', 'U', NULL, 1), (1, 'a5', NULL, 'U', NULL, 5)");
+  EXPECT_THAT(table(), ElementsAre("1|a5|b1"));
+  // Late, yet the newest that gives b.
+  deliver({kColumns, kNoNulls}, "(1, 'a3', 'b3', 'U', NULL, 3)");
+  EXPECT_THAT(table(), ElementsAre("1|a5|b3"));
+  // Only what still gives something is kept.
+  EXPECT_THAT(state(), UnorderedElementsAre("1|3|3|-|-|b3", "1|5|3|-|a5|-"));
+}
+
+TEST_F(PartialTest, ADeleteResets) {
+  deliver({kColumns, kNoNulls}, "(1, 'a1', 'b1', 'U', NULL, 1), (1, 'a5', NULL, 'U', NULL, 5)");
+  deliver({kColumns, kNoNulls}, "(1, NULL, NULL, 'D', NULL, 3)");
+  EXPECT_THAT(table(), ElementsAre("1|a5|-"));
+  const BatchOutcome late = deliver({kColumns, kNoNulls}, "(1, NULL, 'b2', 'U', NULL, 2)");
+  EXPECT_TRUE(late.changed_nothing());
+  deliver({kColumns, kNoNulls}, "(1, NULL, 'b3', 'U', NULL, 3)");
+  EXPECT_THAT(table(), ElementsAre("1|a5|b3"));
+}
+
+TEST_F(PartialTest, ALateTruncateDerivesRowsAnew) {
+  deliver({kColumns, kNoNulls},
+          "(1, 'a1', 'b1', 'U', NULL, 1), (1, 'a5', NULL, 'U', NULL, 5), (2, 'x', 'y', 'U', NULL, "
+          "2), (3, 'x', 'y', 'U', NULL, 9)");
+  const BatchOutcome outcome = deliver({kColumns, kNoNulls}, "(NULL, NULL, NULL, 'T', NULL, 4)");
+  EXPECT_THAT(table(), UnorderedElementsAre("1|a5|-", "3|x|y"));
+  EXPECT_EQ(outcome.metrics.num_upserted_rows, 1);
+  EXPECT_EQ(outcome.metrics.num_deleted_rows, 1);
+}
+
+TEST_F(PartialTest, NamedColumnsAreGivenNullsIncluded) {
+  deliver({kColumns, kNamed}, "(1, 'a1', 'b1', 'U', NULL, 1), (1, 'zz', NULL, 'U', ['B'], 2)");
+  EXPECT_THAT(table(), ElementsAre("1|a1|-"));
+  // None: the event exists all the same.
+  deliver({kColumns, kNamed}, "(2, 'a1', 'b1', 'U', [], 1)");
+  EXPECT_THAT(table(), UnorderedElementsAre("1|a1|-", "2|-|-"));
+  // Keys, repeats, nulls and columns that are left out do not count.
+  deliver({kColumns, kNamed}, "(2, 'a2', 'b2', 'U', ['id', 'b', 'b', NULL, 'seq', 'op'], 2)");
+  EXPECT_THAT(table(), UnorderedElementsAre("1|a1|-", "2|-|b2"));
+  const Error error = deliver_badly({kColumns, kNamed}, "(2, 'a2', 'b2', 'U', ['b', 'b.x'], 3)");
+  EXPECT_EQ(error.code, "AUTOCDC_COLUMNS_NOT_FOUND_IN_SCHEMA");
+  EXPECT_THAT(error.message, HasSubstr("'b.x'"));
+}
+
+TEST_F(PartialTest, StructsAreGivenLeafByLeaf) {
+  const Flow flow{"id BIGINT, s STRUCT<x: INT, y: STRUCT<z: STRING>>, seq BIGINT",
+                  "KEYS (id) IGNORE NULL UPDATES SEQUENCE BY seq COLUMNS * EXCEPT (seq)"};
+  deliver(flow, "(1, {'x': 1, 'y': {'z': 'one'}}, 1), (1, {'x': NULL, 'y': {'z': 'two'}}, 2)");
+  EXPECT_THAT(table(), ElementsAre("1|{'x': 1, 'y': {'z': two}}"));
+  deliver(flow, "(1, {'x': 7, 'y': {'z': NULL}}, 5), (2, {'x': NULL, 'y': {'z': NULL}}, 1)");
+  EXPECT_THAT(table(), UnorderedElementsAre("1|{'x': 7, 'y': {'z': two}}", "2|-"));
+}
+
+TEST_F(PartialTest, AHistoryIsFilledBeforeVersionsAreCompared) {
+  deliver({kColumns, kHistory},
+          "(1, 'a1', 'b1', 'U', NULL, 1), (1, NULL, 'b5', 'U', NULL, 5), (1, NULL, NULL, 'U', "
+          "NULL, 7)");
+  EXPECT_THAT(table(), UnorderedElementsAre("1|a1|b1|1|5", "1|a1|b5|5|-"));
+  deliver({kColumns, kHistory}, "(1, 'a3', NULL, 'U', NULL, 3)");
+  EXPECT_THAT(table(), UnorderedElementsAre("1|a1|b1|1|3", "1|a3|b1|3|5", "1|a3|b5|5|-"));
+  deliver({kColumns, kHistory}, "(1, NULL, NULL, 'D', NULL, 4)");
+  EXPECT_THAT(table(), UnorderedElementsAre("1|a1|b1|1|3", "1|a3|b1|3|4", "1|-|b5|5|-"));
+}
+
+// A flow of partial updates joins one of whole rows, whose state knows nothing of leaves.
+TEST_F(PartialTest, PartialUpdatesComeToAStateOfWholeRows) {
+  for (const char* stored : {"", "STORED AS SCD TYPE 2 "}) {
+    lake_ = std::make_unique<ToyLake>(*connection_);
+    const std::string clauses =
+        "KEYS (id) SEQUENCE BY seq COLUMNS (id, a, b) " + std::string(stored);
+    deliver({kColumns, clauses}, "(1, 'a1', 'b1', 'U', NULL, 1), (2, 'x', 'y', 'U', NULL, 1)");
+    deliver({kColumns, clauses + "IGNORE NULL UPDATES"}, "(1, NULL, 'b2', 'U', NULL, 2)");
+    const std::vector<std::string> rows = table();
+    EXPECT_THAT(rows, testing::Contains(testing::StartsWith("1|a1|b2")));
+    EXPECT_THAT(rows, testing::Contains(testing::StartsWith("2|x|y")));
+    // A whole row sets what it leaves out to null.
+    deliver({kColumns, clauses}, "(1, 'a3', NULL, 'U', NULL, 3)");
+    EXPECT_THAT(table(), testing::Contains(testing::StartsWith("1|a3|-")));
+  }
+}
+
+TEST_F(PartialTest, ConflictsAreCounted) {
+  const BatchOutcome outcome =
+      deliver({kColumns, kNoNulls},
+              "(1, 'x', NULL, 'U', NULL, 1), (1, NULL, 'y', 'U', NULL, 1), (2, 'x', NULL, 'U', "
+              "NULL, 1), (2, 'y', 'z', 'U', NULL, 1)");
+  EXPECT_THAT(table(), UnorderedElementsAre("1|x|y", "2|y|z"));
+  EXPECT_EQ(outcome.metrics.num_sequence_conflicts, 1);
+}
+
+// --- bitemporal ----------------------------------------------------------------------------------
+
+const char* const kFacts = "id BIGINT, v STRING, op STRING, bt BIGINT, st BIGINT";
+const std::string kBeliefs =
+    "KEYS (id) APPLY AS DELETE WHEN op = 'D' SEQUENCE BY bt COLUMNS (id, v) STORED AS BITEMPORAL "
+    "SYSTEM SEQUENCE BY st ";
+
+TEST_F(PartialTest, ALateFactChangesWhatIsBelievedFromThenOn) {
+  deliver({kFacts, kBeliefs}, "(1, 'a', 'U', 10, 100), (1, 'b', 'U', 20, 200)");
+  const auto before = table();
+  EXPECT_THAT(before, UnorderedElementsAre("1|a|10|-|100|200", "1|a|10|20|200|-", "1|b|20|-|200|-"));
+  const BatchOutcome outcome = deliver({kFacts, kBeliefs}, "(1, 'c', 'U', 15, 300)");
+  EXPECT_THAT(table(), UnorderedElementsAre("1|a|10|-|100|200", "1|a|10|20|200|300",
+                                            "1|b|20|-|200|-", "1|a|10|15|300|-",
+                                            "1|c|15|20|300|-"));
+  EXPECT_EQ(outcome.target_dead, 1);  // only the belief that ends
+  // Late on the axis of the system: what was believed since is rewritten.
+  deliver({kFacts, kBeliefs}, "(1, NULL, 'D', 18, 250)");
+  EXPECT_THAT(table(),
+              UnorderedElementsAre("1|a|10|-|100|200", "1|a|10|20|200|250", "1|a|10|18|250|300",
+                                   "1|b|20|-|200|-", "1|a|10|15|300|-", "1|c|15|18|300|-"));
+}
+
+TEST_F(PartialTest, ALaterSystemTimeCorrectsABusinessTime) {
+  deliver({kFacts, kBeliefs}, "(1, 'wrong', 'U', 10, 1), (1, 'right', 'U', 10, 2)");
+  EXPECT_THAT(table(), UnorderedElementsAre("1|wrong|10|-|1|2", "1|right|10|-|2|-"));
+  deliver({kFacts, kBeliefs}, "(1, NULL, 'D', 10, 3)");
+  EXPECT_THAT(table(), UnorderedElementsAre("1|wrong|10|-|1|2", "1|right|10|-|2|3"));
+  EXPECT_TRUE(deliver({kFacts, kBeliefs}, "(1, NULL, 'D', 10, 3)").changed_nothing());
+}
+
+TEST_F(PartialTest, ANullSystemSequenceFailsTheBatchWhole) {
+  const Error error = deliver_badly({kFacts, kBeliefs}, "(1, 'a', 'U', 10, NULL)");
+  EXPECT_EQ(error.code, "AUTOCDC_MICROBATCH_VALIDATION.NULL_SEQUENCE");
+  EXPECT_THAT(error.message, HasSubstr("system sequence"));
+  EXPECT_THAT(table(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace strandline::test
