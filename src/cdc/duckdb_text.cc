@@ -306,9 +306,9 @@ std::string greatest(const std::string& expr, const DataType& type) {
   if (!has_look_alikes(type)) return value_of_greatest(expr, order_value(expr, type));
   // Aggregates that compare write values anew from their sort keys, as does a sort of what it sorts
   // by, and -0.0 becomes 0.0; boxes that are only carried along stay as they are.
-  return unboxed(fmt::format(
-      "list_extract(list({0} ORDER BY {1} DESC NULLS LAST, {2} DESC NULLS LAST), 1)",
-      boxed_when("true", expr), order_value(expr, type), spelling(expr)));
+  return unboxed(
+      fmt::format("list_extract(list({0} ORDER BY {1} DESC NULLS LAST, {2} DESC NULLS LAST), 1)",
+                  boxed_when("true", expr), order_value(expr, type), spelling(expr)));
 }
 
 std::string identical(const std::string& a, const std::string& b, const DataType& type) {

@@ -59,7 +59,8 @@ std::string greater(const std::string& a, const std::string& b, const DataType& 
 
 // Whether equal values can look different (-0.0 and 0.0, order of map entries).
 bool has_look_alikes(const DataType& type);
-// Aggregate: the greatest value, of look-alikes the one with the greatest spelling; null if all are.
+// Aggregate: the greatest value, of look-alikes the one with the greatest spelling; null if all
+// are.
 std::string greatest(const std::string& expr, const DataType& type);
 // Equal, and spelled the same; a boolean that is never null.
 std::string identical(const std::string& a, const std::string& b, const DataType& type);

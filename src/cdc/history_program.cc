@@ -112,8 +112,8 @@ class HistoryProgram : public ProgramBuilder {
     return parts.empty() ? "" : join(parts) + ", ";
   }
 
-  // Whether a row is the last of its partition. Not row_number() = 1, which the engine turns into an
-  // aggregate that writes values anew.
+  // Whether a row is the last of its partition. Not row_number() = 1, which the engine turns into
+  // an aggregate that writes values anew.
   static std::string last_of(const std::string& partition, const std::string& order) {
     return fmt::format("lead(false, 1, true) OVER (PARTITION BY {} ORDER BY {})", partition, order);
   }
@@ -141,9 +141,8 @@ class HistoryProgram : public ProgramBuilder {
     size_t number = 0;
     std::string text;
     for (const size_t i : values_) {
-      const std::string value = from_leaves(plan_.columns[i].type, [&] {
-        return fmt::format("{}.{}{}", alias, mark, number++);
-      });
+      const std::string value = from_leaves(
+          plan_.columns[i].type, [&] { return fmt::format("{}.{}{}", alias, mark, number++); });
       text += fmt::format("{} AS {}, ", value, column(i));
     }
     return text;
@@ -216,8 +215,7 @@ INSERT INTO {touched} SELECT {keys} FROM (
   EXCEPT SELECT {keys} FROM {touched}))",
                     arg("touched", table("keys")), arg("keys", keys()), arg("r_keys", keys("r")),
                     arg("state", read_state(false)), arg("mark", table("mark")),
-                    arg("below", below),
-                    arg("same", order("r.seq") + " = " + order("mark_now")),
+                    arg("below", below), arg("same", order("r.seq") + " = " + order("mark_now")),
                     arg("target", read_target(keys_, row_sequence() + " AS seq, ")),
                     arg("r_is_s", keys_equal("r", "s"))),
         any_moved());
@@ -243,10 +241,10 @@ INSERT INTO {touched} SELECT {keys} FROM (
 
   void load() {
     load_rows();
-    make_table("load", "entries",
-               entry(columns(owned_), moment(), "kind", std::to_string(kFromBatch), "nulls",
-                     std::to_string(kNotStored), kNoPosition,
-                     table("events") + " WHERE kind <> 2"));
+    make_table(
+        "load", "entries",
+        entry(columns(owned_), moment(), "kind", std::to_string(kFromBatch), "nulls",
+              std::to_string(kNotStored), kNoPosition, table("events") + " WHERE kind <> 2"));
     std::string more = fmt::format(
         "{} AS nulls, ",
         state_column(kStateGivenNulls, DataType::array(DataType::primitive(TypeId::kString))));
@@ -261,10 +259,10 @@ INSERT INTO {touched} SELECT {keys} FROM (
     if (is_scd1()) {
       load_type1();
     } else {
-      run("load", fmt::format("INSERT INTO {} {}", table("entries"),
-                              entry(columns(owned_), moment(), "kind", std::to_string(kFromState),
-                                    "nulls", std::to_string(kStored), "row_file, row_pos",
-                                    table("known"))));
+      run("load",
+          fmt::format("INSERT INTO {} {}", table("entries"),
+                      entry(columns(owned_), moment(), "kind", std::to_string(kFromState), "nulls",
+                            std::to_string(kStored), "row_file, row_pos", table("known"))));
     }
     if (plan_.scd_type == ScdType::kType2) load_type2_rows();
     if (is_edited()) is_scd1() ? take_in_edited_rows() : take_in_edited_versions();
@@ -275,9 +273,9 @@ INSERT INTO {touched} SELECT {keys} FROM (
     for (size_t i = 0; i < plan_.columns.size(); ++i) every.push_back(i);
     std::string more;
     const auto bound = [&](const char* name, const DataType& type, const char* as) {
-      more += fmt::format("{} AS {}, ",
-                          has_target() ? normal_zero(target_column(name), type) : typed_null(type),
-                          as);
+      more +=
+          fmt::format("{} AS {}, ",
+                      has_target() ? normal_zero(target_column(name), type) : typed_null(type), as);
     };
     if (is_scd1()) {
       more = row_sequence() + " AS seq, ";
@@ -331,12 +329,11 @@ INSERT INTO {touched} SELECT {keys} FROM (
                   "k.row_file, k.row_pos",
                   fmt::format("{} AS k LEFT JOIN {} AS r ON {}", table("known"), table("rows"),
                               keys_equal("k", "r")))));
-    run("load",
-        fmt::format("INSERT INTO {} {}", table("entries"),
-                    entry(columns(owned_, "r"), "r.seq", "1", std::to_string(kFromTarget),
-                          no_nulls(), std::to_string(kNotStored), kNoPosition,
-                          fmt::format("{} AS r ANTI JOIN {} AS k ON {}", table("rows"),
-                                      table("known"), keys_equal("r", "k")))));
+    run("load", fmt::format("INSERT INTO {} {}", table("entries"),
+                            entry(columns(owned_, "r"), "r.seq", "1", std::to_string(kFromTarget),
+                                  no_nulls(), std::to_string(kNotStored), kNoPosition,
+                                  fmt::format("{} AS r ANTI JOIN {} AS k ON {}", table("rows"),
+                                              table("known"), keys_equal("r", "k")))));
   }
 
   // In the whole form a row is an upsert at its start and, if no other one begins there, a delete
@@ -345,10 +342,10 @@ INSERT INTO {touched} SELECT {keys} FROM (
     const std::string whole =
         fmt::format("{} AS r ANTI JOIN (SELECT {} FROM {} WHERE is_full) AS k ON {}", table("rows"),
                     keys(), table("known"), keys_equal("r", "k"));
-    run("load", fmt::format("INSERT INTO {} {}", table("entries"),
-                            entry(columns(owned_, "r"), "r.start_seq", "1",
-                                  std::to_string(kFromTarget), no_nulls(),
-                                  std::to_string(kNotStored), kNoPosition, whole)));
+    run("load",
+        fmt::format("INSERT INTO {} {}", table("entries"),
+                    entry(columns(owned_, "r"), "r.start_seq", "1", std::to_string(kFromTarget),
+                          no_nulls(), std::to_string(kNotStored), kNoPosition, whole)));
     std::string nothing;
     for (const size_t i : owned_) {
       const PlanColumn& target = plan_.columns[i];
@@ -386,10 +383,11 @@ INSERT INTO {touched} SELECT {keys} FROM (
     if (is_scd1()) return known + before(row_sequence());
     // An end is known only where there is one.
     return known + before(bound(kStartAt)) +
-           fmt::format(" UNION ALL SELECT * FROM (SELECT {0}, b.seq FROM ({1}) AS b JOIN {2} AS k "
-                       "ON {3}) WHERE seq IS NOT NULL",
-                       keys("b"), read_target_before(bound(kEndAt) + " AS seq"), table("edited"),
-                       keys_equal("b", "k"));
+           fmt::format(
+               " UNION ALL SELECT * FROM (SELECT {0}, b.seq FROM ({1}) AS b JOIN {2} AS k "
+               "ON {3}) WHERE seq IS NOT NULL",
+               keys("b"), read_target_before(bound(kEndAt) + " AS seq"), table("edited"),
+               keys_equal("b", "k"));
   }
 
   // The row, or its absence, at the greatest sequence known of the key, or below all.
@@ -404,17 +402,18 @@ INSERT INTO {touched} SELECT {keys} FROM (
     run("load",
         fmt::format(
             "INSERT INTO {} BY NAME {}", table("entries"),
-            entry(values, "s.seq", "CASE WHEN r.row_file IS NULL THEN 5 ELSE 4 END",
-                  std::to_string(kByHand), no_nulls(), std::to_string(kNotStored), kNoPosition,
-                  fmt::format("{} AS k LEFT JOIN {} AS r ON {} LEFT JOIN (SELECT {}, {} AS seq FROM "
-                              "({}) GROUP BY {}) AS s ON {}",
-                              table("edited"), table("rows"), keys_equal("k", "r"), keys(),
-                              value_of_greatest("seq", order("seq")), known, keys(),
-                              keys_equal("k", "s")))));
+            entry(
+                values, "s.seq", "CASE WHEN r.row_file IS NULL THEN 5 ELSE 4 END",
+                std::to_string(kByHand), no_nulls(), std::to_string(kNotStored), kNoPosition,
+                fmt::format("{} AS k LEFT JOIN {} AS r ON {} LEFT JOIN (SELECT {}, {} AS seq FROM "
+                            "({}) GROUP BY {}) AS s ON {}",
+                            table("edited"), table("rows"), keys_equal("k", "r"), keys(),
+                            value_of_greatest("seq", order("seq")), known, keys(),
+                            keys_equal("k", "s")))));
   }
 
-  // At every sequence that was known or that a row begins or ends with: the row that then holds, cut
-  // where the next one begins, or none.
+  // At every sequence that was known or that a row begins or ends with: the row that then holds,
+  // cut where the next one begins, or none.
   void take_in_edited_versions() {
     std::string values;
     for (const size_t i : values_) values += fmt::format("r.{0}, ", column(i));
@@ -437,23 +436,22 @@ SELECT DISTINCT * FROM ({known}
     const std::string not_after = fmt::format(
         "(v.next_start IS NULL OR (p.seq IS NULL AND v.next_start IS NOT NULL) OR {} > {})",
         order("v.next_start"), order("p.seq"));
-    const std::string holds =
-        fmt::format("(v.stop_seq IS NULL OR p.seq IS NULL OR {} > {})", order("v.stop_seq"),
-                    order("p.seq"));
+    const std::string holds = fmt::format("(v.stop_seq IS NULL OR p.seq IS NULL OR {} > {})",
+                                          order("v.stop_seq"), order("p.seq"));
     run("load",
-        fmt::format("INSERT INTO {} BY NAME {}", table("entries"),
-                    entry(keys("p") + ", " + values, "p.seq",
-                          "CASE WHEN r.number IS NULL THEN 5 ELSE 4 END", std::to_string(kByHand),
-                          no_nulls(), std::to_string(kNotStored), kNoPosition,
-                          fmt::format(R"(
+        fmt::format(
+            "INSERT INTO {} BY NAME {}", table("entries"),
+            entry(keys("p") + ", " + values, "p.seq",
+                  "CASE WHEN r.number IS NULL THEN 5 ELSE 4 END", std::to_string(kByHand),
+                  no_nulls(), std::to_string(kNotStored), kNoPosition,
+                  fmt::format(R"(
 {points} AS p LEFT JOIN (
   SELECT v.*, p.seq AS point FROM {points} AS p JOIN {versions} AS v ON {same_key} AND {begun} AND {last} AND {holds}) AS r
 ON {p_is_r} AND r.point IS NOT DISTINCT FROM p.seq)",
-                                      arg("points", table("points")),
-                                      arg("versions", table("versions")),
-                                      arg("same_key", keys_equal("p", "v")),
-                                      arg("begun", at_or_after), arg("last", not_after),
-                                      arg("holds", holds), arg("p_is_r", keys_equal("p", "r"))))));
+                              arg("points", table("points")), arg("versions", table("versions")),
+                              arg("same_key", keys_equal("p", "v")), arg("begun", at_or_after),
+                              arg("last", not_after), arg("holds", holds),
+                              arg("p_is_r", keys_equal("p", "r"))))));
   }
 
   // Whatever else was known of edited keys counts no more.
@@ -486,8 +484,7 @@ FROM (SELECT e.rowid AS entry, {at_key}, kind, src,
       FROM {entries} AS e{with_mark}{where})
 WHERE (by_hand = 0 OR kind >= 4) AND NOT (src = {target} AND first_src = {state}))",
                            arg("at_key", key_and_moment()), arg("entries", table("entries")),
-                           arg("with_mark", with_mark),
-                           arg("where", where),
+                           arg("with_mark", with_mark), arg("where", where),
                            arg("target", kFromTarget), arg("state", kFromState)));
     const std::string part = "PARTITION BY " + key_and_moment("p") + ", p.kind ORDER BY";
     make_table("settle", "chosen",
@@ -499,17 +496,17 @@ SELECT {at_key}, kind, entry, src FROM (
 WHERE standing = 1)",
                            arg("at_key", key_and_moment()), arg("places", table("places")),
                            arg("part", part)));
-    const std::string any_tied = fmt::format(
-        "SELECT count(*) FROM {} WHERE n > 1 AND kind = 1", table("places"));
-    fill_table("settle", "tied",
-               fmt::format(R"(
+    const std::string any_tied =
+        fmt::format("SELECT count(*) FROM {} WHERE n > 1 AND kind = 1", table("places"));
+    fill_table(
+        "settle", "tied",
+        fmt::format(R"(
 SELECT {p_key}, p.entry, p.src, {values}row_number() OVER ({part} {greatest}, p.src, p.entry) AS standing
 FROM {places} AS p JOIN {entries} AS e ON e.rowid = p.entry WHERE p.n > 1 AND p.kind = 1)",
-                           arg("p_key", key_and_moment("p")), arg("part", part),
-                           arg("values", columns(values_, "e")),
-                           arg("greatest", greatest_first("e")), arg("places", table("places")),
-                           arg("entries", table("entries"))),
-               any_tied);
+                    arg("p_key", key_and_moment("p")), arg("part", part),
+                    arg("values", columns(values_, "e")), arg("greatest", greatest_first("e")),
+                    arg("places", table("places")), arg("entries", table("entries"))),
+        any_tied);
     run("settle",
         fmt::format("INSERT INTO {} SELECT {}, CAST(1 AS TINYINT), entry, src FROM {} WHERE "
                     "standing = 1",
@@ -526,8 +523,8 @@ FROM {places} AS p JOIN {entries} AS e ON e.rowid = p.entry WHERE p.n > 1 AND p.
 
   // Partial events of one moment: of each leaf the greatest value that one of them gives.
   void merge_partial_events() {
-    const std::string any_tied = fmt::format(
-        "SELECT count(*) FROM {} WHERE n > 1 AND kind = 3", table("places"));
+    const std::string any_tied =
+        fmt::format("SELECT count(*) FROM {} WHERE n > 1 AND kind = 3", table("places"));
     std::string inner, merged, conflict = "false";
     const std::vector<Leaf> here = leaves("e");
     for (size_t j = 0; j < here.size(); ++j) {
@@ -629,37 +626,38 @@ FROM (SELECT {m_key}, m.known_entry, e.rowid AS entry, m.known_entry IS NOT NULL
   // Moments of the changed keys: w, p, d are the entries of a whole row, a partial update and a
   // delete.
   void line_up() {
-    make_table("fold", "moments",
-               fmt::format(R"(
+    make_table(
+        "fold", "moments",
+        fmt::format(R"(
 SELECT {at_key}, max(CASE WHEN kind IN (1, 4) THEN entry END) AS w, max(CASE WHEN kind = 3 THEN entry END) AS p,
        max(CASE WHEN kind IN (0, 5) THEN entry END) AS d
 FROM {chosen} GROUP BY {at_key})",
-                           arg("at_key", key_and_moment()),
-                           arg("chosen", of_changed(table("chosen")))));
+                    arg("at_key", key_and_moment()), arg("chosen", of_changed(table("chosen")))));
     if (!is_bitemporal()) return;
     // The system times whose beliefs may change, and the one before them.
-    make_table("fold", "times",
-               fmt::format(R"(
+    make_table(
+        "fold", "times",
+        fmt::format(R"(
 SELECT {keys}, sys, place, next_sys, is_before, first_place
 FROM (SELECT *, coalesce(max(CASE WHEN is_before THEN place END) OVER (PARTITION BY {keys}), 1) AS first_place
       FROM (SELECT {t_keys}, t.sys, {sys} < {since} AS is_before, row_number() OVER w AS place, lead(t.sys) OVER w AS next_sys
             FROM (SELECT DISTINCT {keys}, sys FROM {moments}) AS t JOIN {changed} AS c ON {t_is_c}
             WINDOW w AS (PARTITION BY {t_keys} ORDER BY {sys})))
 WHERE place >= first_place)",
-                           arg("keys", keys()), arg("t_keys", keys("t")),
-                           arg("moments", table("moments")), arg("changed", table("changed")),
-                           arg("t_is_c", keys_equal("t", "c")), arg("sys", system_order("t.sys")),
-                           arg("since", system_order("c.since"))));
+                    arg("keys", keys()), arg("t_keys", keys("t")), arg("moments", table("moments")),
+                    arg("changed", table("changed")), arg("t_is_c", keys_equal("t", "c")),
+                    arg("sys", system_order("t.sys")), arg("since", system_order("c.since"))));
   }
 
   // The moments with the row that holds after each: the table `filled`.
   void fill() {
     std::string line = fmt::format("SELECT * FROM {}", table("moments"));
     if (is_bitemporal()) {
-      line = fmt::format("SELECT {}, t.place, m.w, m.p, m.d FROM {} AS m JOIN {} AS t ON {} AND "
-                         "{} <= {}",
-                         key_and_moment("m"), table("moments"), table("times"),
-                         keys_equal("m", "t"), system_order("m.sys"), system_order("t.sys"));
+      line = fmt::format(
+          "SELECT {}, t.place, m.w, m.p, m.d FROM {} AS m JOIN {} AS t ON {} AND "
+          "{} <= {}",
+          key_and_moment("m"), table("moments"), table("times"), keys_equal("m", "t"),
+          system_order("m.sys"), system_order("t.sys"));
     }
     const std::string place = is_bitemporal() ? ", l.place" : "";
     std::string query;
@@ -668,10 +666,9 @@ WHERE place >= first_place)",
       const std::vector<Leaf> of_partial = leaves("p");
       const std::vector<Leaf> of_whole = leaves("w");
       for (size_t j = 0; j < of_partial.size(); ++j) {
-        boxes += fmt::format(
-            ", coalesce({}, {}) AS b{}",
-            boxed_when(given(of_partial[j], "p"), of_partial[j].value),
-            boxed_when("l.w IS NOT NULL", of_whole[j].value), j);
+        boxes += fmt::format(", coalesce({}, {}) AS b{}",
+                             boxed_when(given(of_partial[j], "p"), of_partial[j].value),
+                             boxed_when("l.w IS NOT NULL", of_whole[j].value), j);
         lasts += fmt::format(", {} AS f{}",
                              unboxed(last_not_null(fmt::format("b{}", j), "life_so_far")), j);
       }
@@ -687,8 +684,7 @@ FROM (SELECT *{lasts}
                           arg("l_key", key_and_moment("l")), arg("place", place),
                           arg("values", values_from_leaves("l", "f")), arg("lasts", lasts),
                           arg("part", partition()), arg("by_moment", by_moment()),
-                          arg("boxes", boxes), arg("line", line),
-                          arg("entries", table("entries")));
+                          arg("boxes", boxes), arg("line", line), arg("entries", table("entries")));
     } else {
       query = fmt::format(
           "SELECT {}{}, {}l.w IS NOT NULL AS up, l.w, l.p, l.d FROM ({}) AS l LEFT JOIN {} AS e "
@@ -697,9 +693,8 @@ FROM (SELECT *{lasts}
     }
     if (is_bitemporal()) {
       // The last result of a business time is what counts.
-      query = fmt::format(
-          "SELECT * FROM (SELECT *, {} AS is_last FROM ({})) WHERE is_last",
-          last_of(keys() + ", place, seq", system_order("sys")), query);
+      query = fmt::format("SELECT * FROM (SELECT *, {} AS is_last FROM ({})) WHERE is_last",
+                          last_of(keys() + ", place, seq", system_order("sys")), query);
     }
     make_table("fold", "filled", query);
   }
@@ -707,11 +702,11 @@ FROM (SELECT *{lasts}
   // --- fold: the table `result`, rows as they shall be -------------------------------------------
 
   void keep_latest() {
-    make_table("fold", "result",
-               fmt::format("SELECT {}, {}up FROM (SELECT *, {} AS is_last FROM {}) WHERE is_last "
-                           "AND up",
-                           keys(), columns(values_), last_of(keys(), by_moment()),
-                           table("filled")));
+    make_table(
+        "fold", "result",
+        fmt::format("SELECT {}, {}up FROM (SELECT *, {} AS is_last FROM {}) WHERE is_last "
+                    "AND up",
+                    keys(), columns(values_), last_of(keys(), by_moment()), table("filled")));
   }
 
   // Moments with what becomes of them: the table `line`.
@@ -723,13 +718,14 @@ FROM (SELECT *{lasts}
       before += fmt::format(", lag({0}) OVER k AS b_{0}", column(i));
       equal_before += " AND " + equal(column(i), "b_" + column(i), plan_.columns[i].type);
     }
-    const std::string window = fmt::format("(PARTITION BY {} ORDER BY {} NULLS FIRST)", partition(),
-                                           order("seq"));
+    const std::string window =
+        fmt::format("(PARTITION BY {} ORDER BY {} NULLS FIRST)", partition(), order("seq"));
     const std::string so_far =
         fmt::format("(PARTITION BY {} ORDER BY {} NULLS FIRST ROWS UNBOUNDED PRECEDING)",
                     partition(), order("seq"));
-    make_table("fold", "line",
-               fmt::format(R"(
+    make_table(
+        "fold", "line",
+        fmt::format(R"(
 SELECT {keys}{place}, {values}seq, up, w, d, starts, {start} AS start_seq,
        up AND NOT lead(continues, 1, false) OVER k AS ends, lead(seq) OVER k AS next_seq,
        NOT up AND NOT coalesce(up_before, false) AS hidden
@@ -737,17 +733,17 @@ FROM (SELECT *, up AND NOT continues AS starts
       FROM (SELECT *, coalesce(up AND up_before{equal_before}, false) AS continues
             FROM (SELECT *, lag(up) OVER k AS up_before{before} FROM {filled} WINDOW k AS {window})))
 WINDOW k AS {window})",
-                           arg("keys", keys()), arg("place", is_bitemporal() ? ", place" : ""),
-                           arg("values", columns(values_)),
-                           arg("start", unboxed(last_not_null(boxed_when("starts", "seq"), so_far))),
-                           arg("equal_before", equal_before), arg("before", before),
-                           arg("filled", table("filled")), arg("window", window)));
+                    arg("keys", keys()), arg("place", is_bitemporal() ? ", place" : ""),
+                    arg("values", columns(values_)),
+                    arg("start", unboxed(last_not_null(boxed_when("starts", "seq"), so_far))),
+                    arg("equal_before", equal_before), arg("before", before),
+                    arg("filled", table("filled")), arg("window", window)));
   }
 
   void find_versions() {
     make_table("fold", "result",
-               fmt::format("SELECT {}, {}start_seq, next_seq AS stop_seq FROM {} WHERE ends", keys(),
-                           columns(values_), table("line")));
+               fmt::format("SELECT {}, {}start_seq, next_seq AS stop_seq FROM {} WHERE ends",
+                           keys(), columns(values_), table("line")));
   }
 
   // A version is believed from the first to the last of the consecutive system times that have it.
@@ -757,8 +753,9 @@ WINDOW k AS {window})",
       before += fmt::format(", lag(l.{0}) OVER k AS b_{0}", column(i));
       equal_before += " AND " + equal(column(i), "b_" + column(i), plan_.columns[i].type);
     }
-    make_table("fold", "stretches",
-               fmt::format(R"(
+    make_table(
+        "fold", "stretches",
+        fmt::format(R"(
 SELECT {keys}, {values}start_seq, stop_seq, stop_sys, from_sys, reaches_back
 FROM (SELECT *, {first_sys} AS from_sys, {first_back} AS reaches_back, NOT lead(continues, 1, false) OVER k AS ends
       FROM (SELECT *, coalesce(place = place_before + 1 AND stop_seq IS NOT DISTINCT FROM stop_before{equal_before}, false) AS continues
@@ -768,33 +765,32 @@ FROM (SELECT *, {first_sys} AS from_sys, {first_back} AS reaches_back, NOT lead(
                   WHERE l.ends WINDOW k AS (PARTITION BY {l_keys}, l.start_seq ORDER BY l.place)))
       WINDOW k AS (PARTITION BY {keys}, start_seq ORDER BY place))
 WHERE ends)",
-                           arg("keys", keys()), arg("values", columns(values_)),
-                           arg("l_keys", keys("l")), arg("l_values", columns(values_, "l")),
-                           arg("first_sys", first_of_run("sys")),
-                           arg("first_back", first_of_run("is_before")),
-                           arg("equal_before", equal_before), arg("before", before),
-                           arg("line", table("line")), arg("times", table("times")),
-                           arg("l_is_t", keys_equal("l", "t"))));
+                    arg("keys", keys()), arg("values", columns(values_)), arg("l_keys", keys("l")),
+                    arg("l_values", columns(values_, "l")), arg("first_sys", first_of_run("sys")),
+                    arg("first_back", first_of_run("is_before")), arg("equal_before", equal_before),
+                    arg("before", before), arg("line", table("line")), arg("times", table("times")),
+                    arg("l_is_t", keys_equal("l", "t"))));
     // What was believed just before goes on from where it began.
-    make_table("fold", "active",
-               fmt::format(R"(
+    make_table(
+        "fold", "active",
+        fmt::format(R"(
 SELECT r.*, r.rowid AS row_number, t.sys AS known_sys, t.is_before
 FROM {rows} AS r JOIN {times} AS t ON {same_key} AND t.place = t.first_place
 WHERE r.stop_sys IS NULL OR NOT t.is_before OR {stop} > {known})",
-                           arg("rows", table("rows")), arg("times", table("times")),
-                           arg("same_key", keys_equal("r", "t")),
-                           arg("stop", system_order("r.stop_sys")), arg("known", system_order("t.sys"))));
-    make_table("fold", "result",
-               fmt::format(R"(
+                    arg("rows", table("rows")), arg("times", table("times")),
+                    arg("same_key", keys_equal("r", "t")), arg("stop", system_order("r.stop_sys")),
+                    arg("known", system_order("t.sys"))));
+    make_table(
+        "fold", "result",
+        fmt::format(R"(
 SELECT {s_keys}, {values}s.start_seq, s.stop_seq, CASE WHEN s.reaches_back THEN a.start_sys ELSE s.from_sys END AS start_sys,
        s.stop_sys, s.reaches_back AND a.row_number IS NULL AS is_lost
 FROM {stretches} AS s LEFT JOIN (SELECT * FROM {active} WHERE is_before AND {begin} <= {known}) AS a
   ON {s_is_a} AND a.start_seq IS NOT DISTINCT FROM s.start_seq AND s.reaches_back)",
-                           arg("s_keys", keys("s")), arg("values", columns(values_, "s")),
-                           arg("stretches", table("stretches")), arg("active", table("active")),
-                           arg("begin", system_order("start_sys")),
-                           arg("known", system_order("known_sys")),
-                           arg("s_is_a", keys_equal("s", "a"))));
+                    arg("s_keys", keys("s")), arg("values", columns(values_, "s")),
+                    arg("stretches", table("stretches")), arg("active", table("active")),
+                    arg("begin", system_order("start_sys")),
+                    arg("known", system_order("known_sys")), arg("s_is_a", keys_equal("s", "a"))));
     check("fold",
           fmt::format("SELECT count(*), min({}) FROM {} AS r WHERE is_lost", keys_text("r"),
                       table("result")),
@@ -828,15 +824,15 @@ FROM {stretches} AS s LEFT JOIN (SELECT * FROM {active} WHERE is_before AND {beg
     const std::string lives =
         is_scd1() ? "true"
                   : "(n.start_seq IS NOT NULL OR n.stop_seq IS NOT DISTINCT FROM o.stop_seq)";
-    make_table("diff", "matched",
-               fmt::format(R"(
+    make_table(
+        "diff", "matched",
+        fmt::format(R"(
 SELECT n.rowid AS number, o.old AS old, CASE WHEN {lives} THEN o.row_id END AS row_id,
        o.old IS NOT NULL AND {lives} AS lives, o.old IS NOT NULL AND {same_ends} AND {identical} AS is_same
 FROM {result} AS n LEFT JOIN (SELECT *, rowid AS old FROM {rows}) AS o ON {same_row})",
-                           arg("lives", lives), arg("same_ends", same_ends),
-                           arg("identical", values_identical("n", "o")),
-                           arg("result", table("result")), arg("rows", table("rows")),
-                           arg("same_row", same_row)));
+                    arg("lives", lives), arg("same_ends", same_ends),
+                    arg("identical", values_identical("n", "o")), arg("result", table("result")),
+                    arg("rows", table("rows")), arg("same_row", same_row)));
   }
 
   // --- state -----------------------------------------------------------------------------------
@@ -850,9 +846,9 @@ FROM {result} AS n LEFT JOIN (SELECT *, rowid AS old FROM {rows}) AS o ON {same_
     }
     if (is_scd1()) return find_needed_type1();
     // A delete where a whole row stands says nothing.
-    make_table("diff", "full_keys",
-               fmt::format("SELECT DISTINCT {} FROM {} WHERE p IS NOT NULL", keys(),
-                           table("moments")));
+    make_table(
+        "diff", "full_keys",
+        fmt::format("SELECT DISTINCT {} FROM {} WHERE p IS NOT NULL", keys(), table("moments")));
     make_table("diff", "needed",
                fmt::format(R"(
 SELECT entry, false AS bare FROM (
@@ -914,22 +910,20 @@ WHERE counts)",
                            arg("m_keys", keys("m")), arg("gives", gives),
                            arg("counting", table("counting")), arg("entries", table("entries"))));
     add_patches("diff", "patches", kTrimmed, "", "");
-    make_table("diff", "giving",
-               fmt::format(R"(
+    make_table(
+        "diff", "giving",
+        fmt::format(R"(
 SELECT {m_keys}, CASE WHEN k.entry IS NOT NULL AND {same} THEN k.entry ELSE e.rowid END AS p
 FROM {patches} AS m JOIN {entries} AS e ON {m_is_e} AND e.src = {trimmed}
 LEFT JOIN (SELECT *, rowid AS entry FROM {entries} WHERE src = {state} AND kind = 3) AS k ON {m_is_k})",
-                           arg("m_keys", keys("m")), arg("same", same_patch("m", "k")),
-                           arg("patches", table("patches")), arg("entries", table("entries")),
-                           arg("m_is_e", same_moment("m", "e")),
-                           arg("m_is_k", same_moment("m", "k")), arg("trimmed", kTrimmed),
-                           arg("state", kFromState)));
+                    arg("m_keys", keys("m")), arg("same", same_patch("m", "k")),
+                    arg("patches", table("patches")), arg("entries", table("entries")),
+                    arg("m_is_e", same_moment("m", "e")), arg("m_is_k", same_moment("m", "k")),
+                    arg("trimmed", kTrimmed), arg("state", kFromState)));
     // In the whole form the target tells the values, and often the sequence.
-    const std::string told =
-        fmt::format("(e.src = {} AND e.stored = {}){}", kFromTarget, kNotStored,
-                    plan_.sequence_is_column
-                        ? fmt::format(" OR (e.src = {} AND e.kind = 1)", kFromBatch)
-                        : "");
+    const std::string told = fmt::format(
+        "(e.src = {} AND e.stored = {}){}", kFromTarget, kNotStored,
+        plan_.sequence_is_column ? fmt::format(" OR (e.src = {} AND e.kind = 1)", kFromBatch) : "");
     make_table("diff", "needed",
                fmt::format(R"(
 SELECT p AS entry, false AS bare FROM {giving}
@@ -1018,8 +1012,8 @@ WHERE NOT (is_whole AND is_told))",
         "r.row_file IS NOT NULL",
         table("entries"), table("changed"), keys_equal("r", "k"), table("needed"), stands());
     if (truncates()) {
-      program_.state_new += fmt::format(" UNION ALL SELECT {} FROM {} WHERE moved", state_row(true),
-                                        table("mark"));
+      program_.state_new +=
+          fmt::format(" UNION ALL SELECT {} FROM {} WHERE moved", state_row(true), table("mark"));
       program_.state_dead += fmt::format(
           " UNION ALL SELECT s.row_file, s.row_pos FROM ({}) AS s, {} WHERE s.kind = 2 AND moved",
           read_state(false), table("mark"));
@@ -1050,8 +1044,8 @@ SELECT
         arg("events", table("events")), arg("keys", keys()),
         arg("greatest", value_of_greatest("seq", order("seq"))), arg("entries", table("entries")),
         arg("batch", kFromBatch), arg("same_key", keys_equal("e", "k")),
-        arg("from_mark", from_mark), arg("late", late),
-        arg("conflicts", table("conflicts")), arg("text", keys_text("x")));
+        arg("from_mark", from_mark), arg("late", late), arg("conflicts", table("conflicts")),
+        arg("text", keys_text("x")));
   }
 
   std::vector<size_t> owned_, tracked_;

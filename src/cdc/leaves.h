@@ -2,8 +2,8 @@
 // this folder.
 //
 // A struct column is one leaf for each field that is no struct, and for each struct on the way one
-// that says whether it is there at all, so that a null struct and a struct of nulls stay two things.
-// A column that is no struct is one leaf; so are arrays and maps.
+// that says whether it is there at all, so that a null struct and a struct of nulls stay two
+// things. A column that is no struct is one leaf; so are arrays and maps.
 #pragma once
 
 #include <functional>
@@ -15,15 +15,14 @@
 namespace strandline::cdc {
 
 struct Leaf {
-  std::string path;    // folded names with dots between them; what the state calls it
-  std::string value;   // of the column's expression; of a struct: true, or null where it is null
+  std::string path;   // folded names with dots between them; what the state calls it
+  std::string value;  // of the column's expression; of a struct: true, or null where it is null
   DataType type;
   bool is_struct = false;
 };
 
 // Leaves of the value `expr` of a column, each struct before its fields.
-std::vector<Leaf> leaves_of(const std::string& name, const std::string& expr,
-                            const DataType& type);
+std::vector<Leaf> leaves_of(const std::string& name, const std::string& expr, const DataType& type);
 
 // The column's value from those of its leaves, asked for in the order of leaves_of.
 std::string from_leaves(const DataType& type, const std::function<std::string()>& next);

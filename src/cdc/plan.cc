@@ -346,9 +346,9 @@ class Planner {
     }
     if (!clauses_.ignore_null_columns) return Gives::kLeavesNotNull;
     const sql::ColumnList& list = *clauses_.ignore_null_columns;
-    const bool listed =
-        std::any_of(list.names.begin(), list.names.end(),
-                    [&](const sql::Name& listed_name) { return same_name(listed_name.text, name); });
+    const bool listed = std::any_of(
+        list.names.begin(), list.names.end(),
+        [&](const sql::Name& listed_name) { return same_name(listed_name.text, name); });
     return listed != list.except ? Gives::kLeavesNotNull : Gives::kAlways;
   }
 
@@ -457,7 +457,8 @@ class Planner {
     if (!schema) return;
     for (const Field& interval : interval_columns()) {
       const std::string& name = interval.name;
-      const char* clause = fold_name(name).starts_with("__system") ? "SYSTEM SEQUENCE BY" : "SEQUENCE BY";
+      const char* clause =
+          fold_name(name).starts_with("__system") ? "SYSTEM SEQUENCE BY" : "SEQUENCE BY";
       const Field* field = schema->get(name);
       if (field == nullptr) {
         add(invalid_argument("AUTOCDC_INTERVAL_COLUMNS_MISMATCH",
@@ -468,8 +469,8 @@ class Planner {
       } else if (!same_type(field->type, interval.type)) {
         add(invalid_argument(
                 "AUTOCDC_INTERVAL_COLUMNS_MISMATCH",
-                "the {} of {} has {} as {}, but {} has the type {}: they must be the same",
-                what, plan_.target, name, to_sql(field->type), clause, to_sql(interval.type)),
+                "the {} of {} has {} as {}, but {} has the type {}: they must be the same", what,
+                plan_.target, name, to_sql(field->type), clause, to_sql(interval.type)),
             declaration_.place);
       } else if (!field->nullable) {
         add(invalid_argument(
@@ -664,8 +665,8 @@ class Planner {
       fields.push_back(Field{kStateSystemSequence, plan_.system_sequence_type, true, {}});
     }
     if (spec.partial) {
-      fields.push_back(Field{
-          kStateGivenNulls, DataType::array(DataType::primitive(TypeId::kString)), true, {}});
+      fields.push_back(
+          Field{kStateGivenNulls, DataType::array(DataType::primitive(TypeId::kString)), true, {}});
     }
     if (has_intervals() || spec.partial) {
       for (const PlanColumn& column : plan_.columns) {

@@ -27,8 +27,8 @@ inline constexpr const char* kStateSequence = "__strandline_sequence";
 inline constexpr const char* kStateKind = "__strandline_kind";  // BYTE, a StateKind
 // Bitemporal only.
 inline constexpr const char* kStateSystemSequence = "__strandline_system_sequence";
-// Only where a flow ever gave partial updates: ARRAY<STRING>, the paths of the leaves that a kPartial
-// event gives as null. A leaf that is not null is given; any other null is not.
+// Only where a flow ever gave partial updates: ARRAY<STRING>, the paths of the leaves that a
+// kPartial event gives as null. A leaf that is not null is given; any other null is not.
 inline constexpr const char* kStateGivenNulls = "__strandline_given_nulls";
 
 // kUpsert gives the whole row, kPartial some of its leaves. Hand edits count instead of all source
@@ -69,8 +69,8 @@ struct StateSpec {
   std::vector<Field> keys;  // name and type; compared as a set
   DataType sequence_type;
   std::optional<DataType> system_sequence_type;  // bitemporal
-  std::map<std::string, bool> tracked;     // column -> opens a new version; SCD 2 only
-  std::vector<std::string> selected_ever;  // columns some flow has selected
+  std::map<std::string, bool> tracked;           // column -> opens a new version; SCD 2 only
+  std::vector<std::string> selected_ever;        // columns some flow has selected
   // SCD 1: target column that tells the sequence of live rows without a row in the state. Decided
   // when the state begins and kept, whatever later flows use as SEQUENCE BY.
   std::optional<std::string> sequence_column;
@@ -90,7 +90,7 @@ struct TargetFacts {
   std::optional<StateSpec> state;
   std::optional<Schema> existing_state;  // of the state table, if there is one
   bool type_widening = false;            // delta.enableTypeWidening
-  bool edited = false;  // rows were changed by hand since the batch before
+  bool edited = false;                   // rows were changed by hand since the batch before
   // Whether `existing` may hold rows; only an empty (or new) table can begin with its sequences in
   // the target alone (StateSpec::sequence_column).
   bool has_rows = true;
@@ -135,7 +135,7 @@ struct Plan {
   bool sequence_is_column = false;
   Schema state_schema;
   std::set<std::string> state_columns_before;  // columns of TargetFacts::existing_state
-  bool state_schema_changed = false;           // against TargetFacts::existing_state (a new state too)
+  bool state_schema_changed = false;  // against TargetFacts::existing_state (a new state too)
   StateSpec state_spec;               // to store with the state
   std::vector<Error> warnings;        // e.g. whole-row flows with different columns
 };

@@ -22,8 +22,8 @@ struct BatchRelations {
   std::string target;
   std::string state;
   // Rows changed by hand since the batch before (TargetFacts::edited): the keys of which rows
-  // differ, under the target's names, and the table as it stood before. Empty for none. A table that
-  // is taken over with its rows has keys but stood nowhere before.
+  // differ, under the target's names, and the table as it stood before. Empty for none. A table
+  // that is taken over with its rows has keys but stood nowhere before.
   std::string edited_keys;
   std::string target_before;
   // The batch's planned time, for current_timestamp() in expressions; microseconds UTC.

@@ -419,7 +419,8 @@ std::string ProgramBuilder::target_row(const std::string& alias, const std::stri
 
 Result<Program> make_duckdb_program(const Plan& plan, const BatchRelations& relations,
                                     const ProgramOptions& options) {
-  const bool one_by_one = plan.state_spec.partial || plan.state_spec.edited || plan.scd_type == ScdType::kBitemporal;
+  const bool one_by_one =
+      plan.state_spec.partial || plan.state_spec.edited || plan.scd_type == ScdType::kBitemporal;
   if (one_by_one) return make_history_program(plan, relations, options);
   if (plan.scd_type == ScdType::kType1) return make_scd1_program(plan, relations, options);
   return make_scd2_program(plan, relations, options);

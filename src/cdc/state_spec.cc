@@ -102,11 +102,12 @@ Result<StateSpec> StateSpec::from_json(const std::string& text) {
   const Json* format = json.get("format");
   if (format == nullptr || !format->as_int()) return broken("it has no format number");
   if (*format->as_int() < kPlainFormat || *format->as_int() > kStateFormat) {
-    return corrupt("STATE_SPEC",
-                   "the AUTO CDC state was written in format {} and this version reads formats up to {}: "
-                   "use the newer "
-                   "strandline, or make a full refresh of the table",
-                   *format->as_int(), kStateFormat);
+    return corrupt(
+        "STATE_SPEC",
+        "the AUTO CDC state was written in format {} and this version reads formats up to {}: "
+        "use the newer "
+        "strandline, or make a full refresh of the table",
+        *format->as_int(), kStateFormat);
   }
 
   StateSpec spec;

@@ -138,10 +138,10 @@ Error FlowRun::explain(const BatchPlan& plan, Error error) const {
 }
 
 Result<cdc::Plan> FlowRun::make_plan(const cdc::TargetFacts& target) const {
-  auto made = cdc::make_plan(*flow_.declaration,
-                             {facts_->schema, facts_->sequence_type, facts_->hidden,
-                              facts_->system_sequence_type},
-                             target);
+  auto made = cdc::make_plan(
+      *flow_.declaration,
+      {facts_->schema, facts_->sequence_type, facts_->hidden, facts_->system_sequence_type},
+      target);
   if (!made.plan) {
     if (made.errors.empty()) return internal_error("NO_PLAN", "flow '{}' has no plan", flow_.name);
     return placed(made.errors.front(), flow_.place);

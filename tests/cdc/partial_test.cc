@@ -16,7 +16,8 @@ using testing::UnorderedElementsAre;
 
 class PartialTest : public ProgramFixture {};
 
-const char* const kColumns = "id BIGINT, a STRING, b STRING, op STRING, c ARRAY<STRING>, seq BIGINT";
+const char* const kColumns =
+    "id BIGINT, a STRING, b STRING, op STRING, c ARRAY<STRING>, seq BIGINT";
 const std::string kClauses =
     "KEYS (id) APPLY AS DELETE WHEN op = 'D' APPLY AS TRUNCATE WHEN op = 'T' SEQUENCE BY seq "
     "COLUMNS (id, a, b) ";
@@ -126,11 +127,12 @@ const std::string kBeliefs =
 TEST_F(PartialTest, ALateFactChangesWhatIsBelievedFromThenOn) {
   deliver({kFacts, kBeliefs}, "(1, 'a', 'U', 10, 100), (1, 'b', 'U', 20, 200)");
   const auto before = table();
-  EXPECT_THAT(before, UnorderedElementsAre("1|a|10|-|100|200", "1|a|10|20|200|-", "1|b|20|-|200|-"));
+  EXPECT_THAT(before,
+              UnorderedElementsAre("1|a|10|-|100|200", "1|a|10|20|200|-", "1|b|20|-|200|-"));
   const BatchOutcome outcome = deliver({kFacts, kBeliefs}, "(1, 'c', 'U', 15, 300)");
-  EXPECT_THAT(table(), UnorderedElementsAre("1|a|10|-|100|200", "1|a|10|20|200|300",
-                                            "1|b|20|-|200|-", "1|a|10|15|300|-",
-                                            "1|c|15|20|300|-"));
+  EXPECT_THAT(table(),
+              UnorderedElementsAre("1|a|10|-|100|200", "1|a|10|20|200|300", "1|b|20|-|200|-",
+                                   "1|a|10|15|300|-", "1|c|15|20|300|-"));
   EXPECT_EQ(outcome.target_dead, 1);  // only the belief that ends
   // Late on the axis of the system: what was believed since is rewritten.
   deliver({kFacts, kBeliefs}, "(1, NULL, 'D', 18, 250)");

@@ -153,7 +153,8 @@ std::vector<Result> results(const History& history, const Columns& columns) {
   const auto leaves_of_row = [&](const std::vector<Value>& values) {
     std::vector<std::optional<Value>> leaves;
     for (size_t i = 0; i < columns.shapes.size(); ++i) {
-      for (Value& leaf : leaves_of(values[i], columns.shapes[i])) leaves.emplace_back(std::move(leaf));
+      for (Value& leaf : leaves_of(values[i], columns.shapes[i]))
+        leaves.emplace_back(std::move(leaf));
     }
     return leaves;
   };
@@ -186,7 +187,8 @@ std::vector<Result> results(const History& history, const Columns& columns) {
     }
     if (result.up) {
       size_t at = 0;
-      for (const Shape& shape : columns.shapes) result.values.push_back(from_leaves(shape, row, &at));
+      for (const Shape& shape : columns.shapes)
+        result.values.push_back(from_leaves(shape, row, &at));
     }
     list.push_back(std::move(result));
   }

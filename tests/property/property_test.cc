@@ -1,6 +1,6 @@
 // AUTO CDC against the reference model on random histories.
 //
-//   STRANDLINE_PROPERTY_HISTORIES=100000  how many key histories (default 2,000)
+//   STRANDLINE_PROPERTY_HISTORIES=100000  how many key histories (default 5,000)
 //   STRANDLINE_PROPERTY_SEED=42           the seed; printed, random by default
 
 #include <gtest/gtest.h>
@@ -45,14 +45,14 @@ class PropertyTest : public testing::Test {
 };
 
 TEST_F(PropertyTest, TablesEqualTheModelUnderAnyOrderAndBatching) {
-  const uint64_t wanted = number_from_environment("STRANDLINE_PROPERTY_HISTORIES", 2000);
+  const uint64_t wanted = number_from_environment("STRANDLINE_PROPERTY_HISTORIES", 5000);
   const uint64_t first_seed =
       number_from_environment("STRANDLINE_PROPERTY_SEED", std::random_device{}());
   std::cout << "seed " << first_seed << ", " << wanted << " histories\n";
   uint64_t histories = 0;
   for (uint64_t seed = first_seed; histories < wanted; ++seed) {
     std::mt19937_64 random(seed);
-    const size_t keys = 20 + random() % 120;
+    const size_t keys = 40 + random() % 360;
     const Scenario scenario = make_scenario(random, keys);
     histories += keys;
     if (run_scenario(*connection_, scenario)) return fail(scenario, seed);

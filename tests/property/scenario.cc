@@ -565,7 +565,8 @@ class Runner {
     }
     select += "(";
     for (size_t i = 0; i + 1 < width; ++i) select += "NULL, ";
-    select += fmt::format("-1)) AS v({}names_code, op_code, junk_code) WHERE junk_code >= 0)", header);
+    select +=
+        fmt::format("-1)) AS v({}names_code, op_code, junk_code) WHERE junk_code >= 0)", header);
     return select;
   }
 
@@ -610,7 +611,8 @@ class Runner {
     field(Column{kSystem, scenario_.system, false, 0, false});
     except.push_back(sql::Name{kSystem, {}});
     std::vector<sql::Name> listed;
-    if (scenario_.keeps_sequence && flow == 1) listed.push_back(sql::Name{scenario_.sequence.name, {}});
+    if (scenario_.keeps_sequence && flow == 1)
+      listed.push_back(sql::Name{scenario_.sequence.name, {}});
     if (!scenario_.keeps_sequence) except.push_back(sql::Name{scenario_.sequence.name, {}});
     if (scenario_.keeps_sequence) tracked.push_back(sql::Name{scenario_.sequence.name, {}});
     for (const Column& column : scenario_.values) {
@@ -660,7 +662,8 @@ class Runner {
     if (updates == Updates::kIgnoreNullsOn && listed.empty()) {
       // An empty list is a mistake, so the columns are left out one by one.
       clauses.ignore_null_updates = false;
-      clauses.ignore_null_columns = sql::ColumnList{true, all_values(facts.schema, keys, except), {}};
+      clauses.ignore_null_columns =
+          sql::ColumnList{true, all_values(facts.schema, keys, except), {}};
       clauses.ignore_null_updates = true;
     } else if (updates == Updates::kIgnoreNullsOn || updates == Updates::kIgnoreNullsExcept) {
       clauses.ignore_null_columns =
@@ -715,7 +718,8 @@ class Runner {
       const std::string& start = row.at(cdc::kStartAt);
       text += start == "<null>" ? row.at(cdc::kEndAt) : start;
     }
-    if (scenario_.scd_type == cdc::ScdType::kBitemporal) text += " | " + row.at(cdc::kSystemStartAt);
+    if (scenario_.scd_type == cdc::ScdType::kBitemporal)
+      text += " | " + row.at(cdc::kSystemStartAt);
     return text;
   }
 
@@ -925,12 +929,11 @@ std::string Scenario::describe() const {
     text += fmt::format("  key {} {}\n", column.name, to_sql(column.pool.type));
   text += fmt::format("  sequence {} {}\n", sequence.name, to_sql(sequence.pool.type));
   for (const Column& column : values) {
-    text +=
-        fmt::format("  value {} {}{}{}\n", column.name, to_sql(column.pool.type),
-                    fmt::format("{}{}{}", column.tracked ? ", tracked" : "",
-                                column.listed ? ", listed" : "",
-                                column.in_second ? "" : ", not in flow 1"),
-                    column.from_batch > 0 ? fmt::format(", from batch {}", column.from_batch) : "");
+    text += fmt::format(
+        "  value {} {}{}{}\n", column.name, to_sql(column.pool.type),
+        fmt::format("{}{}{}", column.tracked ? ", tracked" : "", column.listed ? ", listed" : "",
+                    column.in_second ? "" : ", not in flow 1"),
+        column.from_batch > 0 ? fmt::format(", from batch {}", column.from_batch) : "");
   }
   for (size_t batch = 0; batch < batches.size(); ++batch) {
     text += fmt::format("  batch {}\n", batch);
@@ -944,7 +947,8 @@ std::string Scenario::describe() const {
       text += " @ " + literal(at(sequence.pool, event.sequence), sequence.pool.type);
       if (scd_type == cdc::ScdType::kBitemporal)
         text += ", " + literal(at(system, event.system), system.type);
-      if (updates[event.flow] == Updates::kNamedColumns) text += fmt::format(" named {}", event.names);
+      if (updates[event.flow] == Updates::kNamedColumns)
+        text += fmt::format(" named {}", event.names);
       text += " :";
       for (size_t i = 0; i < event.values.size() && event.kind == EventKind::kUpsert; ++i) {
         text += fmt::format(" {} = {}", values[i].name,

@@ -40,8 +40,8 @@ struct RawEvent {
   int system = 0;  // bitemporal
   std::vector<int> values;
   int names = -1;  // COLUMNS TO UPDATE: bits of the columns named, -1 for null
-  int junk = 0;  // a column that is not selected
-  int flow = 0;  // 1: a second flow into the same target
+  int junk = 0;    // a column that is not selected
+  int flow = 0;    // 1: a second flow into the same target
 };
 
 struct Scenario {
