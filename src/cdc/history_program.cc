@@ -152,6 +152,12 @@ class HistoryProgram : public ProgramBuilder {
 
   void stage_events(const std::string& events) {
     make_table("stage", "events", events);
+    if (is_edited()) make_table("stage", "edited", read_edited_keys());
+    if (!truncates()) {
+      program_.keys = fmt::format("SELECT {} FROM {}", keys(), table("events"));
+      if (is_edited())
+        program_.keys += fmt::format(" UNION SELECT {} FROM {}", keys(), table("edited"));
+    }
     validate_events(table("events"));
     const std::string remedy =
         "; nothing was written. Leave such rows out with WHERE in the source query, as in FROM "
@@ -171,7 +177,6 @@ class HistoryProgram : public ProgramBuilder {
     make_table("load", "keys",
                fmt::format("SELECT DISTINCT {} FROM {} WHERE kind <> 2", keys(), table("events")));
     if (is_edited()) {
-      make_table("load", "edited", read_edited_keys());
       run("load", fmt::format("INSERT INTO {0} SELECT * FROM {1} EXCEPT SELECT * FROM {0}",
                               table("keys"), table("edited")));
     }

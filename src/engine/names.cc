@@ -112,6 +112,12 @@ bool belongs_to_one_table(const std::string& property) {
          property == pipeline::kPipelineIdProperty || property.starts_with("strandline.");
 }
 
+Status refuse_pipeline_rows(const FoundTable& found, const char* verb) {
+  const auto stored_as = found.snapshot->property(pipeline::kScdTypeProperty);
+  if (stored_as && *stored_as != "BITEMPORAL") return {};
+  return refuse_pipeline_table(found, verb);
+}
+
 bool may_read(const Context& context, const sql::Query& query, const delta::Table& table) {
   for (const auto& use : sql::table_uses(query)) {
     if (!use.function.empty()) continue;

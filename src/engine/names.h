@@ -24,6 +24,9 @@ Result<std::vector<std::string>> known_columns(const std::vector<sql::Name>& nam
 // Rows of a table that a pipeline owns would be undone or misread by its next update.
 // Errors: DML_ON_PIPELINE_TABLE naming the pipeline.
 Status refuse_pipeline_table(const FoundTable& found, const char* verb);
+// The same, but AUTO CDC targets of type 1 and 2 take rows changed by hand in with their next batch
+// (auto-cdc.md section 8).
+Status refuse_pipeline_rows(const FoundTable& found, const char* verb);
 
 // Definitions of tables that a pipeline owns follow from its declarations.
 // Errors: PIPELINE_TABLE_FIXED naming the pipeline.

@@ -11,6 +11,7 @@ namespace strandline {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 class SessionTest : public testing::Test {
  protected:
@@ -307,6 +308,14 @@ TEST_F(SessionTest, TablesOfAPipelineAreNotChangedByHand) {
         "TRUNCATE TABLE t", "INSERT OVERWRITE t VALUES (1)", "CREATE OR REPLACE TABLE t (b INT)"}) {
     EXPECT_THAT(run(statement), HasSubstr("DML_ON_PIPELINE_TABLE")) << statement;
   }
+  // Nor can beliefs be; other targets of AUTO CDC take them in.
+  run("CREATE TABLE b (a INT) TBLPROPERTIES ('pipelines.pipelineId' = 'p', "
+      "'strandline.cdc.scdType' = 'BITEMPORAL')");
+  EXPECT_THAT(run("INSERT INTO b VALUES (1)"), HasSubstr("DML_ON_PIPELINE_TABLE"));
+  run("CREATE TABLE c (a INT) TBLPROPERTIES ('pipelines.pipelineId' = 'p', "
+      "'strandline.cdc.scdType' = 'SCD TYPE 1')");
+  EXPECT_THAT(run("INSERT INTO c VALUES (1)"), Not(HasSubstr("DML_ON_PIPELINE_TABLE")));
+  EXPECT_THAT(run("CREATE OR REPLACE TABLE c (b INT)"), HasSubstr("DML_ON_PIPELINE_TABLE"));
 }
 
 TEST_F(SessionTest, SetGivesValuesToLaterTexts) {

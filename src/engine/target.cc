@@ -11,7 +11,7 @@ Result<Target> find_target(const Context& context, const sql::TableName& name,
                            const std::optional<sql::Name>& alias, const char* verb,
                            bool removes_rows) {
   SL_ASSIGN(auto found, find_table(context, name));
-  SL_TRY(refuse_pipeline_table(found, verb));
+  SL_TRY(refuse_pipeline_rows(found, verb));
   if (removes_rows && found.snapshot->property_is_true("delta.appendOnly")) {
     return at(invalid_argument("DELTA_CANNOT_MODIFY_APPEND_ONLY",
                                "{} of {} is refused: it has 'delta.appendOnly' = 'true', so rows "
@@ -37,6 +37,7 @@ Result<std::optional<delta::Alteration>> evolve_target(
   std::optional<delta::Alteration> alteration(std::in_place, *target.found.snapshot);
   SL_TRY(alteration->merge_schema(schema));
   if (!alteration->changed()) return std::optional<delta::Alteration>();
+  SL_TRY(refuse_pipeline_table(target.found, "WITH SCHEMA EVOLUTION"));
   auto view = std::make_shared<delta::Snapshot>(*target.found.snapshot);
   view->metadata = alteration->metadata();
   view->protocol = alteration->protocol();

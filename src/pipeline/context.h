@@ -25,6 +25,8 @@ inline constexpr const char* kScdTypeProperty = "strandline.cdc.scdType";
 // Of state tables: cdc::StateSpec as JSON, the target's table id, the full refresh it belongs to.
 inline constexpr const char* kStateSpecProperty = "strandline.cdc.spec";
 inline constexpr const char* kStateTargetProperty = "strandline.cdc.targetId";
+// Version of the target up to which rows changed by hand are part of the state.
+inline constexpr const char* kStateEditsProperty = "strandline.cdc.editsUpTo";
 inline constexpr const char* kStateGenerationProperty = "strandline.cdc.generation";
 
 // The error with a place, if it has none of its own.

@@ -1,5 +1,6 @@
 // How one batch is computed and committed (auto-cdc.md section 9, steps 2 and 3).
 #include <algorithm>
+#include <set>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -254,6 +255,49 @@ Result<std::optional<duck::KeyRanges>> batch_keys(duck::Connection& connection,
   return std::optional(std::move(keys));
 }
 
+// The files of `a` that `b` does not have with the same rows.
+std::vector<size_t> files_not_in(const delta::Snapshot& a, const delta::Snapshot& b) {
+  const auto name = [](const delta::AddFile& file) {
+    std::string text = file.path;
+    if (file.deletion_vector) text += "\n" + file.deletion_vector->unique_id();
+    return text;
+  };
+  std::set<std::string> there;
+  for (const auto& file : b.files) there.insert(name(file));
+  std::vector<size_t> indexes;
+  for (size_t i = 0; i < a.files.size(); ++i) {
+    if (there.count(name(a.files[i])) == 0) indexes.push_back(i);
+  }
+  return indexes;
+}
+
+// The keys whose rows differ between two versions of a table.
+Result<std::string> edited_keys(duck::Connection& connection, const delta::Table& table,
+                                const std::shared_ptr<const delta::Snapshot>& before,
+                                const std::shared_ptr<const delta::Snapshot>& after,
+                                const std::vector<Field>& keys,
+                                std::vector<std::unique_ptr<duck::Scan>>* scans) {
+  std::string columns;
+  for (const auto& field : before->schema.fields) {
+    columns += (columns.empty() ? "" : ", ") + quote_name(field.name);
+  }
+  const auto rows = [&](const std::shared_ptr<const delta::Snapshot>& snapshot,
+                        const delta::Snapshot& other) -> Result<std::string> {
+    duck::ScanOptions options;
+    options.files = files_not_in(*snapshot, other);
+    SL_ASSIGN(auto scan, duck::scan_table(connection, table, snapshot, options));
+    std::string sql = fmt::format("(SELECT {} FROM {})", columns, scan->sql());
+    scans->push_back(std::move(scan));
+    return sql;
+  };
+  SL_ASSIGN(const auto old_rows, rows(before, *after));
+  SL_ASSIGN(const auto new_rows, rows(after, *before));
+  std::string names;
+  for (const auto& key : keys) names += (names.empty() ? "" : ", ") + quote_name(key.name);
+  return fmt::format("SELECT {0} FROM (({1} EXCEPT ALL {2}) UNION ALL ({2} EXCEPT ALL {1}))", names,
+                     old_rows, new_rows);
+}
+
 }  // namespace
 
 Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
@@ -281,8 +325,27 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
   }
   const bool state_current = state && target_->is_current_state(*state);
 
-  SL_ASSIGN(const auto facts, target_facts(*target, state.get()));
+  SL_ASSIGN(auto facts, target_facts(*target, state.get()));
+  std::vector<Target::Versions> edits;
+  if (current) {
+    SL_ASSIGN(edits, target_->hand_edits(*target, state.get()));
+  }
+  if (state_done) {
+    // The state has those that were there when it was written; later ones are the next batch's.
+    const auto seen = newest_state->property(kStateEditsProperty);
+    const delta::Version last = seen ? std::strtoll(seen->c_str(), nullptr, 10) : -1;
+    std::erase_if(edits, [&](const Target::Versions& some) { return some.second > last; });
+  }
+  facts.edited = !edits.empty();
   SL_ASSIGN(const auto cdc_plan, make_plan(facts));
+  if (facts.edited && cdc_plan.scd_type == cdc::ScdType::kBitemporal) {
+    return placed(
+        invalid_data("AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS",
+                     "version {} of '{}' changed rows by hand, and a BITEMPORAL table cannot be: "
+                     "run a full refresh of that table (--full-refresh {})",
+                     edits.front().first, target_->dataset().shown, target_->dataset().shown),
+        flow_.place);
+  }
   for (const auto& warning : cdc_plan.warnings) {
     const auto same = [&](const Error& other) { return other.message == warning.message; };
     if (std::none_of(warnings_.begin(), warnings_.end(), same))
@@ -301,6 +364,18 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
   const bool reads_state = state_current && !state->files.empty();
   if (reads_target) relations.target = "target";
   if (reads_state) relations.state = "state";
+  std::shared_ptr<const delta::Snapshot> before_edits;
+  for (const auto& [first, last] : edits) {
+    SL_ASSIGN(const auto before, target_->table().snapshot(first - 1));
+    SL_ASSIGN(const auto after, target_->table().snapshot(last));
+    if (!before_edits) before_edits = before;
+    SL_ASSIGN(const auto keys, edited_keys(connection, target_->table(), before, after,
+                                           cdc_plan.keys, &execution.scans));
+    relations.edited_keys += (relations.edited_keys.empty() ? "(" : " UNION ALL ") + keys;
+  }
+  const bool reads_before = before_edits && !before_edits->files.empty();
+  if (!edits.empty()) relations.edited_keys += ")";
+  if (reads_before) relations.target_before = "target_before";
   SL_ASSIGN(auto program, cdc::make_duckdb_program(cdc_plan, relations));
 
   struct CleanUp {
@@ -311,7 +386,7 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
   const duck::OnStage on_stage = [&](const std::string& name) { stage(name); };
   SL_ASSIGN(const size_t staged, duck::stage_events(connection, program, on_stage));
   TouchedFiles target_files, state_files;
-  if (reads_target || reads_state) {
+  if (reads_target || reads_state || reads_before) {
     SL_ASSIGN(const auto keys, batch_keys(connection, cdc_plan, program));
     if (reads_target) {
       target_files = touched_files(keys, *target);
@@ -322,6 +397,12 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
       state_files = touched_files(keys, *state);
       SL_ASSIGN(relations.state, positioned(connection, state_table, state,
                                             state_files.selection.files, false, &execution.scans));
+    }
+    if (reads_before) {
+      const TouchedFiles touched = touched_files(keys, *before_edits);
+      SL_ASSIGN(relations.target_before,
+                positioned(connection, target_->table(), before_edits, touched.selection.files,
+                           false, &execution.scans));
     }
     SL_ASSIGN(program, cdc::make_duckdb_program(cdc_plan, relations));
   }
@@ -352,9 +433,9 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
 
   if (!state_done) {
     const auto read_by_keys = [&](delta::Transaction* of_state) { state_files.read_by(of_state); };
-    auto status =
-        commit_state(cdc_plan, program, plan, app, *target, newest_state,
-                     relations.state.empty() ? nullptr : state, target_changes, read_by_keys);
+    auto status = commit_state(cdc_plan, program, plan, app, *target, newest_state,
+                               relations.state.empty() ? nullptr : state, target_changes,
+                               facts.edited, read_by_keys);
     if (!status.ok()) {
       duck::remove_files(target_->table(), applied);
       return status;
@@ -407,13 +488,14 @@ Status FlowRun::commit_state(const cdc::Plan& cdc_plan, const cdc::Program& prog
                              const delta::Snapshot& target,
                              const std::shared_ptr<const delta::Snapshot>& newest,
                              const std::shared_ptr<const delta::Snapshot>& base,
-                             bool target_changes,
+                             bool target_changes, bool edited,
                              const std::function<void(delta::Transaction*)>& read_by_keys) {
   auto& connection = *context_.connection;
   const delta::Table table = target_->state_table();
   const std::string generation = std::to_string(target_->checkpoint().generation());
   const std::string spec = cdc_plan.state_spec.to_json();
   const bool fits = newest && target_->is_current_state(*newest);
+  const std::string edits_up_to = std::to_string(target.version);
   std::optional<delta::Transaction> transaction;
   if (!newest) {
     delta::NewTable definition;
@@ -422,6 +504,7 @@ Status FlowRun::commit_state(const cdc::Plan& cdc_plan, const cdc::Program& prog
                              {kStateTargetProperty, target.metadata.id},
                              {kStateGenerationProperty, generation},
                              {"delta.enableRowTracking", "false"}};
+    if (edited) definition.properties[kStateEditsProperty] = edits_up_to;
     definition.properties.merge(shared_properties(target));
     SL_ASSIGN(auto created, delta::Transaction::create(table, definition));
     transaction.emplace(std::move(created));
@@ -431,9 +514,11 @@ Status FlowRun::commit_state(const cdc::Plan& cdc_plan, const cdc::Program& prog
     delta::Alteration alteration(*newest);
     SL_TRY(alteration.set_properties(shared_properties(target)));
     alteration.apply_to(&*transaction);
-    if (!fits || newest->property(kStateSpecProperty) != spec) {
+    if (!fits || edited || newest->property(kStateSpecProperty) != spec) {
       delta::Metadata metadata = transaction->snapshot().metadata;
       metadata.configuration[kStateSpecProperty] = spec;
+      if (!fits) metadata.configuration.erase(kStateEditsProperty);
+      if (edited) metadata.configuration[kStateEditsProperty] = edits_up_to;
       metadata.configuration[kStateTargetProperty] = target.metadata.id;
       metadata.configuration[kStateGenerationProperty] = generation;
       transaction->set_metadata(std::move(metadata));

@@ -68,8 +68,8 @@ class FlowRun {
 
  private:
   struct Facts {
-    Schema schema;           // columns of the flow's query
-    Schema hidden;           // _metadata
+    Schema schema;                  // columns of the flow's query
+    Schema hidden;                  // _metadata
     DataType sequence_type;         // kAutoCdc
     DataType system_sequence_type;  // kAutoCdc, bitemporal
     bool broken = false;     // a clause has a mistake that is reported already
@@ -102,7 +102,7 @@ class FlowRun {
                       const std::string& app, const delta::Snapshot& target,
                       const std::shared_ptr<const delta::Snapshot>& newest,
                       const std::shared_ptr<const delta::Snapshot>& base, bool target_changes,
-                      const std::function<void(delta::Transaction*)>& read_by_keys);
+                      bool edited, const std::function<void(delta::Transaction*)>& read_by_keys);
   Result<std::string> print_batch(const BatchPlan& plan, Execution* execution) const;
   Status check_files_unchanged(const BatchPlan& plan) const;
   Error explain(const BatchPlan& plan, Error error) const;

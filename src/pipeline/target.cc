@@ -66,7 +66,8 @@ Result<std::shared_ptr<const delta::Snapshot>> Target::snapshot(
   SL_ASSIGN(auto snapshot, newest(table_, seen_));
   SL_TRY(check_owner(*snapshot, progress));
   if (dataset_->auto_cdc && is_current(*snapshot) && snapshot->version != checked_version_) {
-    SL_TRY(check_hand_edits(*snapshot));
+    SL_ASSIGN(const auto edits, edits_since(*snapshot, -1));
+    (void)edits;
     checked_version_ = snapshot->version;
   }
   return snapshot;
@@ -104,43 +105,64 @@ Status Target::check_owner(const delta::Snapshot& snapshot, const FlowCheckpoint
   return {};
 }
 
-// Walks back to the last commit of this pipeline.
-Status Target::check_hand_edits(const delta::Snapshot& snapshot) const {
+Result<std::vector<Target::Versions>> Target::hand_edits(const delta::Snapshot& target,
+                                                         const delta::Snapshot* state) const {
+  delta::Version floor = -1;
+  if (state != nullptr && is_current_state(*state)) {
+    const auto folded = state->property(kStateEditsProperty);
+    if (folded) floor = std::strtoll(folded->c_str(), nullptr, 10);
+  }
+  return edits_since(target, floor);
+}
+
+// Walks back to the last commit of this pipeline, and on to what that one did not see.
+Result<std::vector<Target::Versions>> Target::edits_since(const delta::Snapshot& snapshot,
+                                                          delta::Version floor) const {
   const std::string ours = fmt::format("{}{}:", kAppPrefix, context_->pipeline_id);
-  for (delta::Version version = snapshot.version; version >= 0; --version) {
+  std::vector<Versions> edits;
+  for (delta::Version version = snapshot.version; version > floor; --version) {
     const auto actions = table_.commit(version);
     if (!actions.ok()) {
       // A log that starts later was cleaned up after older commits had been seen.
-      if (actions.error().kind == ErrorKind::kNotFound) return {};
+      if (actions.error().kind == ErrorKind::kNotFound) break;
       return actions.error();
     }
-    bool edits = version == 0;
+    bool changes_rows = false, is_ours = false, creates = false;
     std::string operation;
+    std::optional<delta::Version> read_version;
     for (const auto& action : *actions) {
       if (const auto* txn = std::get_if<delta::Txn>(&action)) {
-        if (txn->app_id.rfind(ours, 0) == 0) return {};
+        is_ours = is_ours || txn->app_id.rfind(ours, 0) == 0;
       } else if (const auto* add = std::get_if<delta::AddFile>(&action)) {
-        edits = edits || add->data_change;
+        changes_rows = changes_rows || add->data_change;
       } else if (const auto* remove = std::get_if<delta::RemoveFile>(&action)) {
-        edits = edits || remove->data_change;
+        changes_rows = changes_rows || remove->data_change;
       } else if (const auto* info = std::get_if<delta::CommitInfo>(&action)) {
         operation = info->operation;
-      } else if (const auto* metadata = std::get_if<delta::Metadata>(&action)) {
-        // Our own CREATE.
-        if (version == 0 && metadata->configuration.count(kPipelineIdProperty) > 0) return {};
+        read_version = info->read_version;
+      } else if (std::holds_alternative<delta::Metadata>(action)) {
+        creates = version == 0;
       }
     }
-    if (operation == "RESTORE")
-      return replaced(dataset_->shown, fmt::format("was restored at version {}", version));
-    if (edits) {
-      return unsupported(
-          "HAND_EDITS",
-          "version {} of '{}' ({}) changed rows by hand, which AUTO CDC does not take in yet: run "
-          "a full refresh of that table (the edits are lost)",
-          version, dataset_->shown, operation.empty() ? "unknown operation" : operation);
+    if (is_ours) {
+      floor = std::max(floor, read_version.value_or(version - 1));
+      continue;
+    }
+    if (operation == "RESTORE" || operation.rfind("CREATE OR REPLACE", 0) == 0 ||
+        operation.rfind("REPLACE TABLE", 0) == 0) {
+      return replaced(dataset_->shown,
+                      fmt::format("was {} at version {}",
+                                  operation == "RESTORE" ? "restored" : "replaced", version));
+    }
+    if (!changes_rows || (creates && version == 0)) continue;
+    if (!edits.empty() && edits.back().first == version + 1) {
+      edits.back().first = version;
+    } else {
+      edits.emplace_back(version, version);
     }
   }
-  return {};
+  std::reverse(edits.begin(), edits.end());
+  return edits;
 }
 
 Status Target::check_removed_flows(const std::vector<std::string>& flows) const {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "delta/snapshot.h"
@@ -35,8 +36,15 @@ class Target {
   // The newest snapshot, or null while there is no table.
   // Errors: TARGET_NOT_OWNED and TARGET_OF_OTHER_PIPELINE (kInvalidArgument) for a table that is
   // not this pipeline's; AUTOCDC_INVALID_STATE.TARGET_REPLACED (kInvalidData) when it is not the
-  // table the flow's progress belongs to; kUnsupported HAND_EDITS for rows changed by others.
+  // table the flow's progress belongs to or was restored.
   Result<std::shared_ptr<const delta::Snapshot>> snapshot(const FlowCheckpoint& progress) const;
+
+  // Versions (first, last) that changed rows by hand, oldest first: of the target up to this
+  // snapshot, after what the state already has of them. Commits that change no data are nothing.
+  // Errors: kCorrupt, kIo.
+  using Versions = std::pair<delta::Version, delta::Version>;
+  Result<std::vector<Versions>> hand_edits(const delta::Snapshot& target,
+                                           const delta::Snapshot* state) const;
 
   // Errors: UNFINISHED_BATCH when a flow that is not among these left a batch half committed: state
   // and target do not fit until it has run again.
@@ -69,7 +77,9 @@ class Target {
   delta::NewTable definition(const Schema& schema) const;
   Target(const Context& context, size_t dataset, delta::Table table, TargetCheckpoint checkpoint);
   Status check_owner(const delta::Snapshot& snapshot, const FlowCheckpoint& progress) const;
-  Status check_hand_edits(const delta::Snapshot& snapshot) const;
+  // `floor`: versions up to it are of no interest.
+  Result<std::vector<Versions>> edits_since(const delta::Snapshot& snapshot,
+                                            delta::Version floor) const;
   std::string generation_prefix() const;
   // The newest snapshot; the one in cache when nothing was committed since.
   static Result<std::shared_ptr<const delta::Snapshot>> newest(
@@ -80,7 +90,7 @@ class Target {
   delta::Table table_;
   TargetCheckpoint checkpoint_;
   mutable std::shared_ptr<const delta::Snapshot> seen_, seen_state_;
-  mutable delta::Version checked_version_ = -1;  // no hand edits up to here
+  mutable delta::Version checked_version_ = -1;  // not restored up to here
 };
 
 }  // namespace strandline::pipeline

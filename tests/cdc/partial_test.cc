@@ -156,5 +156,77 @@ TEST_F(PartialTest, ANullSystemSequenceFailsTheBatchWhole) {
   EXPECT_THAT(table(), IsEmpty());
 }
 
+// --- hand edits ----------------------------------------------------------------------------------
+
+const char* const kSmall = "id BIGINT, v STRING, op STRING, seq BIGINT";
+const std::string kRows =
+    "KEYS (id) APPLY AS DELETE WHEN op = 'D' SEQUENCE BY seq COLUMNS (id, v) ";
+const std::string kVersions = kRows + "STORED AS SCD TYPE 2 ";
+
+class HandEditTest : public PartialTest {
+ protected:
+  void SetUp() override {
+    PartialTest::SetUp();
+    lake_->tells_edits = true;
+  }
+  void insert(const std::string& row) { ASSERT_TRUE(lake_->insert_by_hand({row}).ok()); }
+  void remove(const std::string& condition) { ASSERT_TRUE(lake_->delete_by_hand(condition).ok()); }
+};
+
+TEST_F(HandEditTest, ARowOfType1CountsAtTheGreatestSequenceKnown) {
+  const std::string first = "(1, 'a', 'U', 5), (2, 'b', 'U', 5), (3, 'c', 'U', 5)";
+  deliver({kSmall, kRows}, first);
+  remove("id IN (1, 2)");
+  insert("1, 'mine'");
+  insert("9, 'new'");
+  // What was known changes nothing when it comes again, nor does another event of that sequence.
+  deliver({kSmall, kRows}, first + ", (1, 'z', 'U', 5), (2, 'z', 'U', 4)");
+  EXPECT_THAT(table(), UnorderedElementsAre("1|mine", "3|c", "9|new"));
+  EXPECT_THAT(state(), UnorderedElementsAre("3|5|1", "1|5|4", "2|5|5", "9|-|4"));
+  deliver({kSmall, kRows}, "(1, 'later', 'U', 6), (2, 'back', 'U', 6), (9, 'x', 'U', 0)");
+  EXPECT_THAT(table(), UnorderedElementsAre("1|later", "2|back", "3|c", "9|x"));
+}
+
+TEST_F(HandEditTest, ARowOfTheDocumentsIsClosedByALaterEvent) {
+  deliver({kSmall, kVersions}, "(1, 'a', 'U', 1)");
+  insert("123, 'John Doe', 5, NULL");
+  deliver({kSmall, kVersions}, "(123, 'Jane', 'U', 8), (123, 'early', 'U', 3)");
+  EXPECT_THAT(table(),
+              UnorderedElementsAre("1|a|1|-", "123|early|3|5", "123|John Doe|5|8", "123|Jane|8|-"));
+}
+
+TEST_F(HandEditTest, VersionsAreWhatTheTableSays) {
+  const std::string first = "(1, 'a', 'U', 1), (1, 'b', 'U', 5), (1, 'c', 'U', 9)";
+  deliver({kSmall, kVersions}, first);
+  remove("v = 'b'");  // a gap
+  deliver({kSmall, kVersions}, first);
+  EXPECT_THAT(table(), UnorderedElementsAre("1|a|1|5", "1|c|9|-"));
+  insert("1, 'x', 3, 7");  // cuts the row before it
+  deliver({kSmall, kVersions}, first);
+  EXPECT_THAT(table(), UnorderedElementsAre("1|a|1|3", "1|x|3|7", "1|c|9|-"));
+  EXPECT_TRUE(deliver({kSmall, kVersions}, first).changed_nothing());
+  deliver({kSmall, kVersions}, "(1, 'late', 'U', 6)");
+  EXPECT_THAT(table(), UnorderedElementsAre("1|a|1|3", "1|x|3|6", "1|late|6|7", "1|c|9|-"));
+}
+
+TEST_F(HandEditTest, RowsThatAreNoHistoryAreRefused) {
+  deliver({kSmall, kVersions}, "(1, 'a', 'U', 1)");
+  insert("1, 'x', 1, NULL");
+  EXPECT_EQ(deliver_badly({kSmall, kVersions}, "(1, 'b', 'U', 2)").code,
+            "AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS");
+  remove("v = 'x'");
+  insert("1, 'y', 9, 7");
+  EXPECT_EQ(deliver_badly({kSmall, kVersions}, "(1, 'b', 'U', 2)").code,
+            "AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS");
+}
+
+TEST_F(HandEditTest, PartialUpdatesFillFromARowChangedByHand) {
+  deliver({kColumns, kNoNulls}, "(1, 'a1', 'b1', 'U', NULL, 1), (1, 'a5', NULL, 'U', NULL, 5)");
+  remove("id = 1");
+  insert("1, 'mine', 'mine too'");
+  deliver({kColumns, kNoNulls}, "(1, NULL, 'b6', 'U', NULL, 6), (1, 'late', NULL, 'U', NULL, 4)");
+  EXPECT_THAT(table(), ElementsAre("1|mine|b6"));
+}
+
 }  // namespace
 }  // namespace strandline::test

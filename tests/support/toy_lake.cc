@@ -10,6 +10,7 @@ namespace {
 
 constexpr const char* kTarget = "toy_target";
 constexpr const char* kState = "toy_state";
+constexpr const char* kBefore = "toy_before";
 
 std::string name_list(const Schema& schema) {
   std::string text;
@@ -35,6 +36,7 @@ cdc::TargetFacts ToyLake::facts() const {
   facts.existing = target_schema_;
   facts.existing_state = state_schema_;
   facts.has_rows = has_rows_;
+  facts.edited = edited_;
   if (state_spec_) facts.state = cdc::StateSpec::from_json(*state_spec_).value();
   return facts;
 }
@@ -99,6 +101,18 @@ Result<BatchOutcome> ToyLake::run_batch(const cdc::Declaration& declaration,
   relations.source = source;
   if (target_schema_) relations.target = relation(kTarget, *target_schema_);
   if (state_schema_) relations.state = relation(kState, *state_schema_);
+  if (edited_) {
+    std::string keys, all;
+    for (const Field& key : plan.keys)
+      keys += (keys.empty() ? "" : ", ") + duck::quote_name(key.name);
+    for (const Field& field : target_schema_->fields)
+      all += (all.empty() ? "" : ", ") + duck::quote_name(field.name);
+    relations.edited_keys = fmt::format(
+        "(SELECT {0} FROM ((SELECT {1} FROM {2} EXCEPT ALL SELECT {1} FROM {3}) UNION ALL (SELECT "
+        "{1} FROM {3} EXCEPT ALL SELECT {1} FROM {2})))",
+        keys, all, kBefore, kTarget);
+    relations.target_before = kBefore;
+  }
   SL_ASSIGN(const cdc::Program program, make_duckdb_program(plan, relations, options));
 
   BatchOutcome outcome;
@@ -110,6 +124,7 @@ Result<BatchOutcome> ToyLake::run_batch(const cdc::Declaration& declaration,
     SL_TRY(connection_.execute(fmt::format("CREATE OR REPLACE TEMP TABLE {} AS {}", table, query)));
   }
   SL_TRY(duck::clean_up(connection_, program));
+  edited_ = false;
 
   if (plan.target_schema_changed) SL_TRY(reshape(kTarget, target_schema_, plan.target_schema));
   if (plan.state_schema_changed) SL_TRY(reshape(kState, state_schema_, plan.state_schema));
@@ -135,7 +150,16 @@ Result<BatchOutcome> ToyLake::run_batch(const cdc::Declaration& declaration,
   return outcome;
 }
 
+Status ToyLake::remember_before() {
+  if (!tells_edits || edited_) return {};
+  edited_ = true;
+  SL_TRY(connection_.execute(
+      fmt::format("CREATE OR REPLACE TEMP TABLE {} AS FROM {}", kBefore, kTarget)));
+  return {};
+}
+
 Status ToyLake::insert_by_hand(const std::vector<std::string>& rows) {
+  SL_TRY(remember_before());
   for (const std::string& row : rows) {
     ++last_position_;
     SL_TRY(connection_.execute(fmt::format("INSERT INTO {0} SELECT *, {1}, {1} FROM (VALUES ({2}))",
@@ -146,6 +170,7 @@ Status ToyLake::insert_by_hand(const std::vector<std::string>& rows) {
 }
 
 Status ToyLake::delete_by_hand(const std::string& condition) {
+  SL_TRY(remember_before());
   SL_TRY(connection_.execute(fmt::format("DELETE FROM {} WHERE {}", kTarget, condition)));
   return {};
 }

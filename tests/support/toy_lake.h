@@ -48,6 +48,8 @@ class ToyLake {
   // The target's name in DuckDB, for queries of a test's own.
   static const char* target_table();
   std::optional<Schema> declared;
+  // Whether changes by hand are told to the next batch, as a log would.
+  bool tells_edits = false;
 
  private:
   Status reshape(const char* name, const std::optional<Schema>& before, const Schema& after);
@@ -59,6 +61,8 @@ class ToyLake {
   duck::Connection& connection_;
   std::optional<Schema> target_schema_, state_schema_;
   std::optional<std::string> state_spec_;
+  Status remember_before();
+  bool edited_ = false;
   bool has_rows_ = false;
   int64_t last_position_ = 0;  // of either table; never used again
 };
