@@ -27,6 +27,10 @@ inline constexpr const char* kStateSpecProperty = "strandline.cdc.spec";
 inline constexpr const char* kStateTargetProperty = "strandline.cdc.targetId";
 // Version of the target up to which rows changed by hand are part of the state.
 inline constexpr const char* kStateEditsProperty = "strandline.cdc.editsUpTo";
+// When deletes were last looked through for what may be forgotten; microseconds UTC.
+inline constexpr const char* kStateForgottenProperty = "strandline.cdc.forgottenAt";
+// A target that was there, with its rows, before a pipeline took it over.
+inline constexpr const char* kAdoptedProperty = "strandline.cdc.adopted";
 inline constexpr const char* kStateGenerationProperty = "strandline.cdc.generation";
 
 // The error with a place, if it has none of its own.

@@ -1,5 +1,6 @@
 // How one batch is computed and committed (auto-cdc.md section 9, steps 2 and 3).
 #include <algorithm>
+#include <charconv>
 #include <set>
 
 #include "base/error.h"
@@ -24,6 +25,7 @@ using duck::quote_name;
 
 // A target commit that lost against another writer is computed anew this often.
 constexpr int kAttempts = 5;
+constexpr const char* kTypeWidening = "delta.enableTypeWidening";
 std::string operation_of(const Flow& flow) {
   switch (flow.kind) {
     case FlowKind::kAutoCdc:
@@ -156,7 +158,7 @@ Result<cdc::TargetFacts> FlowRun::target_facts(const delta::Snapshot& target,
   const bool current = target_->is_current(target);
   facts.declared = target_->dataset().declared_schema();
   facts.has_rows = current && !target.files.empty();
-  facts.type_widening = target.property_is_true("delta.enableTypeWidening");
+  facts.type_widening = target.property_is_true(kTypeWidening);
   if (current) facts.existing = target.schema;
   if (state != nullptr && target_->is_current_state(*state)) {
     facts.existing_state = state->schema;
@@ -169,6 +171,13 @@ Result<cdc::TargetFacts> FlowRun::target_facts(const delta::Snapshot& target,
 // The table, made from what is known of the flow if it is not there yet.
 Result<std::shared_ptr<const delta::Snapshot>> FlowRun::ensure_target() {
   SL_ASSIGN(auto snapshot, target_->snapshot(*checkpoint_));
+  if (snapshot && flow_.kind == FlowKind::kAutoCdc && Target::is_unowned(*snapshot)) {
+    // A table that fits is taken over.
+    SL_ASSIGN(const auto facts, target_facts(*snapshot, nullptr));
+    SL_ASSIGN(const auto plan, make_plan(facts));
+    SL_ASSIGN(snapshot, target_->adopt(snapshot, {{kPrimaryKeyProperty, primary_key(plan)},
+                                                  {kScdTypeProperty, to_string(plan.scd_type)}}));
+  }
   if (snapshot) return target_->update_properties(std::move(snapshot), &warnings_);
   const auto& dataset = target_->dataset();
   std::map<std::string, std::string> properties;
@@ -298,6 +307,59 @@ Result<std::string> edited_keys(duck::Connection& connection, const delta::Table
                      old_rows, new_rows);
 }
 
+// Seconds after which deletes may be forgotten, if the table says so (auto-cdc.md section 4).
+// Errors: kInvalidArgument INVALID_TABLE_PROPERTY.
+Result<std::optional<int64_t>> tombstone_seconds(const delta::Snapshot& target,
+                                                 const std::string& shown) {
+  for (const char* name : {"pipelines.cdc.tombstoneGCThresholdInSeconds",
+                           "pipelines.applyChanges.tombstoneGCThresholdInSeconds"}) {
+    const auto text = target.property(name);
+    if (!text) continue;
+    int64_t seconds = 0;
+    const auto [end, problem] = std::from_chars(text->data(), text->data() + text->size(), seconds);
+    if (problem != std::errc() || end != text->data() + text->size() || seconds < 0) {
+      return invalid_argument("INVALID_TABLE_PROPERTY",
+                              "property '{}' of '{}' is '{}': give a number of seconds, 0 or more",
+                              name, shown, *text);
+    }
+    return std::optional<int64_t>(seconds);
+  }
+  return std::optional<int64_t>();
+}
+
+// Positions of state rows whose time is over, where the batch writes the state anyway; empty for
+// none. Only deletes that no row of the target shows are forgotten. They are looked for in files as
+// old as the threshold, four times while it passes.
+Result<std::string> forgotten_rows(duck::Connection& connection, const delta::Table& table,
+                                   const std::shared_ptr<const delta::Snapshot>& state,
+                                   const delta::Snapshot& target, const BatchPlan& plan,
+                                   const cdc::Plan& cdc_plan, const cdc::Program& program,
+                                   std::vector<std::unique_ptr<duck::Scan>>* scans) {
+  SL_ASSIGN(const auto seconds, tombstone_seconds(target, cdc_plan.target));
+  const bool shows_deletes =
+      cdc_plan.scd_type == cdc::ScdType::kBitemporal ||
+      (cdc_plan.scd_type == cdc::ScdType::kType2 && cdc_plan.state_spec.partial);
+  if (!seconds || shows_deletes) return std::string();
+  const auto last = state->property(kStateForgottenProperty);
+  const int64_t last_us = last ? std::strtoll(last->c_str(), nullptr, 10) : 0;
+  constexpr int64_t kMicros = 1000000;
+  if (last && plan.time_us - last_us < *seconds * kMicros / 4) return std::string();
+  std::vector<size_t> old_files;
+  for (size_t i = 0; i < state->files.size(); ++i) {
+    if (state->files[i].modification_time_ms * 1000 <= plan.time_us - *seconds * kMicros)
+      old_files.push_back(i);
+  }
+  if (old_files.empty()) return std::string();
+  SL_ASSIGN(const auto changes,
+            connection.query_int(fmt::format("SELECT count(*) FROM (SELECT 1 FROM ({}) LIMIT 1)",
+                                             program.state_new)));
+  if (changes == 0) return std::string();
+  SL_ASSIGN(const auto rows, positioned(connection, table, state, old_files, false, scans));
+  const char* kinds = cdc_plan.scd_type == cdc::ScdType::kType1 ? "0, 5" : "0";
+  return fmt::format("SELECT {}, {} FROM {} WHERE {} IN ({})", duck::kFileColumn, duck::kRowColumn,
+                     rows, quote_name(cdc::kStateKind), kinds);
+}
+
 }  // namespace
 
 Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
@@ -334,7 +396,8 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
     // The state has those that were there when it was written; later ones are the next batch's.
     const auto seen = newest_state->property(kStateEditsProperty);
     const delta::Version last = seen ? std::strtoll(seen->c_str(), nullptr, 10) : -1;
-    std::erase_if(edits, [&](const Target::Versions& some) { return some.second > last; });
+    for (auto& some : edits) some.second = std::min(some.second, last);
+    std::erase_if(edits, [&](const Target::Versions& some) { return some.first > last; });
   }
   facts.edited = !edits.empty();
   SL_ASSIGN(const auto cdc_plan, make_plan(facts));
@@ -352,6 +415,9 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
       warnings_.push_back(placed(warning, flow_.place));
   }
 
+  SL_ASSIGN(const auto forget, tombstone_seconds(*target, target_->dataset().shown));
+  (void)forget;
+
   // Relations.
   Execution execution;
   cdc::BatchRelations relations;
@@ -366,6 +432,17 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
   if (reads_state) relations.state = "state";
   std::shared_ptr<const delta::Snapshot> before_edits;
   for (const auto& [first, last] : edits) {
+    if (first == 0) {
+      // Taken over with all its rows.
+      SL_ASSIGN(auto scan, duck::scan_table(connection, target_->table(), target));
+      std::string names;
+      for (const auto& key : cdc_plan.keys) {
+        names += (names.empty() ? "" : ", ") + quote_name(key.name);
+      }
+      relations.edited_keys = fmt::format("(SELECT {} FROM {}", names, scan->sql());
+      execution.scans.push_back(std::move(scan));
+      break;
+    }
     SL_ASSIGN(const auto before, target_->table().snapshot(first - 1));
     SL_ASSIGN(const auto after, target_->table().snapshot(last));
     if (!before_edits) before_edits = before;
@@ -517,7 +594,10 @@ Status FlowRun::commit_state(const cdc::Plan& cdc_plan, const cdc::Program& prog
     if (!fits || edited || newest->property(kStateSpecProperty) != spec) {
       delta::Metadata metadata = transaction->snapshot().metadata;
       metadata.configuration[kStateSpecProperty] = spec;
-      if (!fits) metadata.configuration.erase(kStateEditsProperty);
+      if (!fits) {
+        metadata.configuration.erase(kStateEditsProperty);
+        metadata.configuration.erase(kStateForgottenProperty);
+      }
       if (edited) metadata.configuration[kStateEditsProperty] = edits_up_to;
       metadata.configuration[kStateTargetProperty] = target.metadata.id;
       metadata.configuration[kStateGenerationProperty] = generation;
@@ -528,13 +608,25 @@ Status FlowRun::commit_state(const cdc::Plan& cdc_plan, const cdc::Program& prog
       transaction->set_schema(cdc_plan.state_schema);
     }
   }
-  const duck::TableChange change{program.state_new, base ? program.state_dead : "", newest && !fits,
-                                 false};
+  std::string dead_rows = base ? program.state_dead : "";
+  std::vector<std::unique_ptr<duck::Scan>> scans;
+  if (base) {
+    SL_ASSIGN(const auto forgotten,
+              forgotten_rows(connection, table, base, target, plan, cdc_plan, program, &scans));
+    if (!forgotten.empty()) {
+      dead_rows = fmt::format("SELECT * FROM ({}) UNION ({})", dead_rows, forgotten);
+      delta::Metadata metadata = transaction->snapshot().metadata;
+      metadata.configuration[kStateForgottenProperty] = std::to_string(plan.time_us);
+      transaction->set_metadata(std::move(metadata));
+    }
+  }
+  const duck::TableChange change{program.state_new, dead_rows, newest && !fits, false};
   duck::AppliedChange applied;
   SL_TRY(duck::apply_change(connection, *transaction, table, newest, change, &applied));
   // A new or reset state is needed as soon as anything was applied; else only when it changes.
   const bool begins = !newest || !fits;
-  if (begins ? (applied.written.empty() && !target_changes) : !transaction->has_changes()) return {};
+  if (begins ? (applied.written.empty() && !target_changes) : !transaction->has_changes())
+    return {};
   read_by_keys(&*transaction);
   transaction->set_txn(app, plan.batch);
   transaction->set_operation("AUTO CDC STATE", {{"flow", flow_.name}});

@@ -87,6 +87,7 @@ Status Target::check_owner(const delta::Snapshot& snapshot, const FlowCheckpoint
     return replaced(dataset_->shown, "was dropped and made anew");
   }
   const auto owner = snapshot.property(kPipelineIdProperty);
+  if (!owner && dataset_->auto_cdc) return {};
   if (!owner) {
     return invalid_argument(
         "TARGET_NOT_OWNED",
@@ -111,6 +112,11 @@ Result<std::vector<Target::Versions>> Target::hand_edits(const delta::Snapshot& 
   if (state != nullptr && is_current_state(*state)) {
     const auto folded = state->property(kStateEditsProperty);
     if (folded) floor = std::strtoll(folded->c_str(), nullptr, 10);
+  }
+  const bool begins = state == nullptr || !is_current_state(*state);
+  if (begins && checkpoint_.generation() == 0 && target.property(kAdoptedProperty)) {
+    if (target.files.empty()) return std::vector<Versions>();
+    return std::vector<Versions>{{0, target.version}};
   }
   return edits_since(target, floor);
 }
@@ -140,8 +146,8 @@ Result<std::vector<Target::Versions>> Target::edits_since(const delta::Snapshot&
       } else if (const auto* info = std::get_if<delta::CommitInfo>(&action)) {
         operation = info->operation;
         read_version = info->read_version;
-      } else if (std::holds_alternative<delta::Metadata>(action)) {
-        creates = version == 0;
+      } else if (const auto* metadata = std::get_if<delta::Metadata>(&action)) {
+        creates = version == 0 && metadata->configuration.count(kPipelineIdProperty) > 0;
       }
     }
     if (is_ours) {
@@ -154,7 +160,7 @@ Result<std::vector<Target::Versions>> Target::edits_since(const delta::Snapshot&
                       fmt::format("was {} at version {}",
                                   operation == "RESTORE" ? "restored" : "replaced", version));
     }
-    if (!changes_rows || (creates && version == 0)) continue;
+    if (!changes_rows || creates) continue;
     if (!edits.empty() && edits.back().first == version + 1) {
       edits.back().first = version;
     } else {
@@ -235,6 +241,25 @@ Result<std::shared_ptr<const delta::Snapshot>> Target::create(
   transaction.set_operation(dataset_->kind == DatasetKind::kMaterializedView
                                 ? "CREATE MATERIALIZED VIEW"
                                 : "CREATE STREAMING TABLE");
+  SL_ASSIGN(const auto version, transaction.commit_or_error());
+  return table_.snapshot(version);
+}
+
+bool Target::is_unowned(const delta::Snapshot& snapshot) {
+  return !snapshot.property(kPipelineIdProperty);
+}
+
+Result<std::shared_ptr<const delta::Snapshot>> Target::adopt(
+    std::shared_ptr<const delta::Snapshot> snapshot,
+    const std::map<std::string, std::string>& properties) const {
+  delta::Metadata metadata = snapshot->metadata;
+  for (const auto& [key, value] : properties) metadata.configuration[key] = value;
+  metadata.configuration[kPipelineIdProperty] = context_->pipeline_id;
+  metadata.configuration[kPipelineNameProperty] = context_->spec.name;
+  metadata.configuration[kAdoptedProperty] = "true";
+  SL_ASSIGN(auto transaction, delta::Transaction::begin(table_, snapshot));
+  transaction.set_metadata(std::move(metadata));
+  transaction.set_operation("SET TBLPROPERTIES");
   SL_ASSIGN(const auto version, transaction.commit_or_error());
   return table_.snapshot(version);
 }

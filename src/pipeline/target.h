@@ -34,13 +34,15 @@ class Target {
   std::string app_id(const std::string& flow) const;
 
   // The newest snapshot, or null while there is no table.
-  // Errors: TARGET_NOT_OWNED and TARGET_OF_OTHER_PIPELINE (kInvalidArgument) for a table that is
-  // not this pipeline's; AUTOCDC_INVALID_STATE.TARGET_REPLACED (kInvalidData) when it is not the
-  // table the flow's progress belongs to or was restored.
+  // Errors: TARGET_NOT_OWNED (not for AUTO CDC, which can take such a table over) and
+  // TARGET_OF_OTHER_PIPELINE (kInvalidArgument) for a table that is not this pipeline's;
+  // AUTOCDC_INVALID_STATE.TARGET_REPLACED (kInvalidData) when it is not the table the flow's
+  // progress belongs to or was restored.
   Result<std::shared_ptr<const delta::Snapshot>> snapshot(const FlowCheckpoint& progress) const;
 
   // Versions (first, last) that changed rows by hand, oldest first: of the target up to this
   // snapshot, after what the state already has of them. Commits that change no data are nothing.
+  // (0, version) for a table that was taken over: all its rows.
   // Errors: kCorrupt, kIo.
   using Versions = std::pair<delta::Version, delta::Version>;
   Result<std::vector<Versions>> hand_edits(const delta::Snapshot& target,
@@ -60,6 +62,14 @@ class Target {
   // properties: in addition to the statement's own.
   Result<std::shared_ptr<const delta::Snapshot>> create(
       const Schema& schema, const std::map<std::string, std::string>& properties) const;
+
+  // Whether a table stands there that no pipeline owns; AUTO CDC may take it over.
+  static bool is_unowned(const delta::Snapshot& snapshot);
+  // Makes it this pipeline's, with these properties too. Its rows are hand edits of the first
+  // batch.
+  Result<std::shared_ptr<const delta::Snapshot>> adopt(
+      std::shared_ptr<const delta::Snapshot> snapshot,
+      const std::map<std::string, std::string>& properties) const;
 
   // Brings the table's properties and comment to what the statement says, in a commit of its own
   // when something differs. What only a new table can take (delta.* properties, clustering,
