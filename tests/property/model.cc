@@ -165,6 +165,13 @@ std::vector<Result> results(const History& history, const Columns& columns) {
     Result result{sequence, false, {}};
     for (const auto& [system, events] : moments) {
       result.up = false;
+      const auto hand = std::find_if(events.rbegin(), events.rend(),
+                                     [](const Event& event) { return event.by_hand; });
+      if (hand != events.rend()) {
+        result.up = hand->kind == EventKind::kUpsert;
+        row = result.up ? leaves_of_row(hand->values) : nothing;
+        continue;
+      }
       for (const Event& event : events) {
         if (event.kind == EventKind::kDelete) row = nothing;
       }
@@ -330,6 +337,39 @@ std::vector<Row> bitemporal(const std::vector<Event>& events, const Columns& col
     for (Row& row : open) rows.push_back(std::move(row));
   }
   return rows;
+}
+
+std::vector<Event> edits(const std::vector<Event>& events, const std::vector<Value>& key,
+                         const std::vector<Row>& rows, bool type1) {
+  std::vector<Value> sequences;
+  for (const Event& event : events) {
+    // A truncate is an event of every key of type 1.
+    if (event.kind == EventKind::kTruncate ? type1 : same_key(event.key, key))
+      sequences.push_back(event.sequence);
+  }
+  if (type1) {
+    sequences = {
+        *std::max_element(sequences.begin(), sequences.end(),
+                          [](const Value& a, const Value& b) { return compare(a, b) < 0; })};
+  }
+  std::vector<Event> made;
+  for (const Value& sequence : sequences) {
+    Event event;
+    event.key = key;
+    event.sequence = sequence;
+    event.kind = EventKind::kDelete;
+    event.by_hand = true;
+    for (const Row& row : rows) {
+      const bool holds =
+          type1 || (compare(row.start, sequence) <= 0 &&
+                    (row.end.kind == Value::Kind::kNull || compare(sequence, row.end) < 0));
+      if (!same_key(row.key, key) || !holds) continue;
+      event.kind = EventKind::kUpsert;
+      event.values = row.values;
+    }
+    made.push_back(std::move(event));
+  }
+  return made;
 }
 
 int64_t conflicts(const std::vector<Event>& events) {

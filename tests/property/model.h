@@ -43,6 +43,7 @@ struct Event {
   Value sequence;
   Value system;  // bitemporal
   EventKind kind = EventKind::kUpsert;
+  bool by_hand = false;       // counts instead of all others of its moment; the last one does
   std::vector<Value> values;  // selected columns in the order of their lower-cased names
   // A partial update instead: leaves of all values in that order, nothing where not given.
   bool partial = false;
@@ -64,6 +65,10 @@ struct Columns {
 std::vector<Row> scd1(const std::vector<Event>& events, const Columns& columns);
 std::vector<Row> scd2(const std::vector<Event>& events, const Columns& columns);
 std::vector<Row> bitemporal(const std::vector<Event>& events, const Columns& columns);
+// What a row changed by hand says (section 8): of the key at every sequence that `events` has of
+// it, for type 1 at the greatest one, the row of `rows` that holds then, or none.
+std::vector<Event> edits(const std::vector<Event>& events, const std::vector<Value>& key,
+                         const std::vector<Row>& rows, bool type1);
 // (key, sequence) pairs where upserts of one moment differ: whole rows, or partial updates in what
 // both give.
 int64_t conflicts(const std::vector<Event>& events);

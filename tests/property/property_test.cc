@@ -59,7 +59,8 @@ TEST_F(PropertyTest, TablesEqualTheModelUnderAnyOrderAndBatching) {
     // The same events in another order and other batches; columns that come later pin their batch.
     const bool evolves = std::any_of(scenario.values.begin(), scenario.values.end(),
                                      [](const Column& column) { return column.from_batch > 0; });
-    if (evolves) continue;
+    // What somebody changes by hand keeps its place among the batches.
+    if (evolves || !scenario.edits.empty()) continue;
     const Scenario other = shuffled(scenario, random);
     if (run_scenario(*connection_, other)) return fail(other, seed);
   }

@@ -1,6 +1,7 @@
 #include "property/scenario.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -321,6 +322,13 @@ Scenario make_scenario(std::mt19937_64& random, size_t key_count) {
   }
   std::shuffle(events.begin(), events.end(), random);
   scenario.batches.resize(batch_count);
+  if (scenario.scd_type != cdc::ScdType::kBitemporal && chance(random, 0.25)) {
+    for (size_t i = 0; i < 2 * batch_count; ++i) {
+      scenario.edits.push_back({static_cast<int>(pick(random, 1000)),
+                                static_cast<int>(pick(random, value_count)),
+                                static_cast<int>(pick(random, 10)) - 3});
+    }
+  }
   for (RawEvent& event : events) {
     const size_t batch = pick(random, batch_count);
     scenario.batches[batch].push_back(event);
@@ -365,7 +373,12 @@ class Runner {
     }
     order_values();
 
+    lake_.tells_edits = true;
     for (size_t batch = 0; batch < scenario_.batches.size(); ++batch) {
+      for (size_t i = 0; batch > 0 && i < scenario_.edits.size(); ++i) {
+        if (i / 2 + 1 != batch) continue;
+        if (auto problem = edit_by_hand(scenario_.edits[i])) return problem;
+      }
       for (const int flow : flows()) {
         if (auto problem = run_batch(batch, flow, of_flow(scenario_.batches[batch], flow))) {
           return fmt::format("batch {}, flow {}: {}", batch, flow, *problem);
@@ -711,6 +724,60 @@ class Runner {
                           first ? std::optional(model::conflicts(events)) : std::nullopt);
   }
 
+  std::vector<Row> model_rows() const {
+    switch (scenario_.scd_type) {
+      case cdc::ScdType::kType1:
+        return model::scd1(consumed_, columns_);
+      case cdc::ScdType::kType2:
+        return model::scd2(consumed_, columns_);
+      case cdc::ScdType::kBitemporal:
+        break;
+    }
+    return model::bitemporal(consumed_, columns_);
+  }
+
+  // Deletes a row, or changes a value of it, here and in the model.
+  std::optional<std::string> edit_by_hand(const std::vector<int>& edit) {
+    Table table;
+    if (auto problem = read_table(table)) return problem;
+    std::vector<Row> rows = model_rows();
+    if (rows.empty() || table.size() != rows.size()) return std::nullopt;
+    const size_t number = static_cast<size_t>(edit[0]) % rows.size();
+    const std::vector<Value> key = rows[number].key;
+    const auto [primary, text] = spelled(rows[number]);
+    const auto found = table.find(primary);
+    if (found == table.end()) return "no row to change by hand: " + text;
+    const std::string condition = fmt::format("\"__toy_row_id\" = {}", found->second.row_id);
+    const Column& column = scenario_.values[static_cast<size_t>(edit[1])];
+    if (edit[2] < 0) {
+      rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(number));
+      if (const Status done = lake_.delete_by_hand(condition); !done.ok())
+        return done.error().message;
+    } else {
+      const auto place = std::find(value_order_.begin(), value_order_.end(), edit[1]);
+      const Value value =
+          column.pool.values[static_cast<size_t>(edit[2]) % column.pool.values.size()];
+      rows[number].values[static_cast<size_t>(place - value_order_.begin())] = value;
+      if (!lake_.target_schema().find(column.name)) return std::nullopt;
+      if (const Status done = lake_.update_by_hand(
+              duck::quote_name(column.name) + " = " + literal(value, column.pool.type), condition);
+          !done.ok())
+        return done.error().message;
+    }
+    for (Event& event :
+         model::edits(consumed_, key, rows, scenario_.scd_type == cdc::ScdType::kType1)) {
+      pending_.push_back(std::move(event));
+    }
+    // What a statement did not change is no edit.
+    Table after;
+    if (auto problem = read_table(after)) return problem;
+    if (const auto same = after.find(primary); same != after.end() && same->second.text == text)
+      pending_.clear();
+    consumed_.insert(consumed_.end(), pending_.begin(), pending_.end());
+    pending_.clear();
+    return std::nullopt;
+  }
+
   std::string primary_key(const std::map<std::string, std::string>& row) const {
     std::string text;
     for (const Column& column : scenario_.keys) text += row.at(column.name) + " | ";
@@ -756,43 +823,37 @@ class Runner {
     return std::nullopt;
   }
 
-  std::optional<std::string> compare_with_model(const Table& table) {
-    std::vector<Row> rows;
-    switch (scenario_.scd_type) {
-      case cdc::ScdType::kType1:
-        rows = model::scd1(consumed_, columns_);
-        break;
-      case cdc::ScdType::kType2:
-        rows = model::scd2(consumed_, columns_);
-        break;
-      case cdc::ScdType::kBitemporal:
-        rows = model::bitemporal(consumed_, columns_);
-        break;
-    }
-    Table expected;
-    for (const Row& row : rows) {
-      std::map<std::string, std::string> cells;
-      const auto put = [&](const std::string& name, const Value& value,
-                           const DataType& type) -> bool {
-        if (value.kind == Value::Kind::kNull) {
-          cells[name] = "<null>";
-          return true;
-        }
-        const Result<std::string> spelled = speller_.spell(value, type);
-        cells[name] = spelled.ok() ? *spelled : spelled.error().message;
-        return spelled.ok();
-      };
-      for (size_t i = 0; i < row.key.size(); ++i)
-        put(scenario_.keys[i].name, row.key[i], scenario_.keys[i].pool.type);
-      for (size_t i = 0; i < value_order_.size(); ++i) {
-        const Column& column = value_column(value_order_[i]);
-        put(column.name, row.values[i], column.pool.type);
+  // A model's row as the table shows it: its primary key, and all of it.
+  std::pair<std::string, std::string> spelled(const Row& row) const {
+    std::map<std::string, std::string> cells;
+    const auto put = [&](const std::string& name, const Value& value,
+                         const DataType& type) -> bool {
+      if (value.kind == Value::Kind::kNull) {
+        cells[name] = "<null>";
+        return true;
       }
-      put(cdc::kStartAt, row.start, scenario_.sequence.pool.type);
-      put(cdc::kEndAt, row.end, scenario_.sequence.pool.type);
-      put(cdc::kSystemStartAt, row.system_start, scenario_.system.type);
-      put(cdc::kSystemEndAt, row.system_end, scenario_.system.type);
-      expected.emplace(primary_key(cells), KnownRow{row_text(cells), ""});
+      const Result<std::string> spelled = speller_.spell(value, type);
+      cells[name] = spelled.ok() ? *spelled : spelled.error().message;
+      return spelled.ok();
+    };
+    for (size_t i = 0; i < row.key.size(); ++i)
+      put(scenario_.keys[i].name, row.key[i], scenario_.keys[i].pool.type);
+    for (size_t i = 0; i < value_order_.size(); ++i) {
+      const Column& column = value_column(value_order_[i]);
+      put(column.name, row.values[i], column.pool.type);
+    }
+    put(cdc::kStartAt, row.start, scenario_.sequence.pool.type);
+    put(cdc::kEndAt, row.end, scenario_.sequence.pool.type);
+    put(cdc::kSystemStartAt, row.system_start, scenario_.system.type);
+    put(cdc::kSystemEndAt, row.system_end, scenario_.system.type);
+    return {primary_key(cells), row_text(cells)};
+  }
+
+  std::optional<std::string> compare_with_model(const Table& table) {
+    Table expected;
+    for (const Row& row : model_rows()) {
+      const auto [key, text] = spelled(row);
+      expected.emplace(key, KnownRow{text, ""});
     }
     std::string problem;
     int shown = 0;
@@ -866,6 +927,7 @@ class Runner {
   std::vector<int> value_order_;
   model::Columns columns_;
   size_t current_batch_ = 0;
+  std::vector<Event> pending_;
   std::vector<Event> consumed_;
 };
 
@@ -925,6 +987,8 @@ std::string Scenario::describe() const {
                       gives[static_cast<int>(updates[1])]);
   if (scd_type == cdc::ScdType::kBitemporal)
     text += fmt::format("  system sequence {}\n", to_sql(system.type));
+  for (const std::vector<int>& edit : edits)
+    text += fmt::format("  edit {}\n", fmt::join(edit, " "));
   for (const Column& column : keys)
     text += fmt::format("  key {} {}\n", column.name, to_sql(column.pool.type));
   text += fmt::format("  sequence {} {}\n", sequence.name, to_sql(sequence.pool.type));

@@ -58,6 +58,9 @@ struct Scenario {
   bool two_flows = false;
   Updates updates[2] = {Updates::kWholeRows, Updates::kWholeRows};  // by flow
   Pool system;
+  // After each batch somebody changes a row of the target by hand, chosen by these numbers: which
+  // row, which value, to what; -1 deletes.
+  std::vector<std::vector<int>> edits;
   std::vector<Column> values;
   std::vector<std::vector<RawEvent>> batches;
 

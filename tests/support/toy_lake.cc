@@ -175,6 +175,13 @@ Status ToyLake::delete_by_hand(const std::string& condition) {
   return {};
 }
 
+Status ToyLake::update_by_hand(const std::string& assignment, const std::string& condition) {
+  SL_TRY(remember_before());
+  SL_TRY(connection_.execute(
+      fmt::format("UPDATE {} SET {} WHERE {}", kTarget, assignment, condition)));
+  return {};
+}
+
 Result<duck::Rows> ToyLake::target_rows() const {
   if (!target_schema_) return duck::Rows{};
   return connection_.query(fmt::format("SELECT {}\"__toy_row_id\" FROM {} ORDER BY \"__toy_pos\"",

@@ -39,6 +39,7 @@ class ToyLake {
   // Hand edits: SQL values for the target's columns; a condition.
   Status insert_by_hand(const std::vector<std::string>& rows);
   Status delete_by_hand(const std::string& condition);
+  Status update_by_hand(const std::string& assignment, const std::string& condition);
 
   // Columns and __toy_row_id of all rows as text, in position order (a sort would turn -0.0 into
   // 0.0).
