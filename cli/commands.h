@@ -24,6 +24,18 @@ struct SqlArguments {
 };
 int sql_command(const SqlArguments& arguments);
 
+// Fills the warehouse of the current directory in: its pipeline's with its defaults, else
+// ./warehouse, else none. Errors: of a broken pipeline.
+Status find_warehouse(SessionOptions& options);
+
+struct ChangesArguments {
+  std::string warehouse;  // empty: the one of the current directory
+  ChangesOptions changes;
+  OutputFormat format = OutputFormat::kTable;
+  EngineOptions engine;
+};
+int changes_command(const ChangesArguments& arguments);
+
 int init_command(const std::string& directory);
 
 struct EventsArguments {

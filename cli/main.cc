@@ -47,6 +47,15 @@ constexpr const char* kSqlExamples = R"(Examples:
 Without --warehouse it is that of the pipeline in this directory, else ./warehouse.
 Exit codes: 0 done, 1 a statement failed, 2 invalid arguments.)";
 
+constexpr const char* kChangesExamples = R"(Examples:
+  strandline changes users_current --from 3
+  strandline changes users_current --from 3 --to 7 --format ndjson
+  strandline changes users_current --from "2026-01-31 12:00:00"
+  strandline changes "delta.`/data/users`" --from 0 --follow --format ndjson
+
+Both ends are inclusive. --follow prints each new commit until Ctrl-C.
+Exit codes: 0 done, 1 the feed cannot be read, 2 invalid arguments.)";
+
 constexpr const char* kInitExamples = R"(Examples:
   strandline init my_pipeline
   strandline init /srv/pipelines/customers)";
@@ -118,6 +127,9 @@ struct Arguments {
   int threads = 0;
   SqlArguments sql;
   EventsArguments events;
+  ChangesArguments changes;
+  std::string changes_to;
+  double interval_seconds = 1;
   std::string format = "table";
   std::string command;
   std::string init_directory;
@@ -145,6 +157,7 @@ struct Program {
   CLI::App* sql = nullptr;
   CLI::App* init = nullptr;
   CLI::App* events = nullptr;
+  CLI::App* changes = nullptr;
 };
 
 void declare(Program& program, Arguments& arguments) {
@@ -207,6 +220,30 @@ void declare(Program& program, Arguments& arguments) {
       ->check(CLI::NonNegativeNumber);
   add_format(program.events, arguments);
   program.events->footer(kEventsExamples);
+
+  program.changes = app.add_subcommand("changes", "Print the change data feed of a table");
+  program.changes
+      ->add_option("table", arguments.changes.changes.table,
+                   "Table, as in SQL: name, schema.name or delta.`/path`")
+      ->required();
+  program.changes
+      ->add_option("--from", arguments.changes.changes.from,
+                   "First version, or a timestamp such as \"2026-01-31 12:00:00\" (UTC)")
+      ->required();
+  auto* to = program.changes->add_option("--to", arguments.changes_to,
+                                         "Last version or a timestamp (default: the newest)");
+  auto* follow = program.changes->add_flag("--follow", arguments.changes.changes.follow,
+                                           "Then print each new commit until stopped");
+  follow->excludes(to);
+  program.changes
+      ->add_option("--interval", arguments.interval_seconds,
+                   "With --follow: seconds between looks for a new commit")
+      ->check(CLI::Range(0.05, 86400.0));
+  program.changes->add_option("--warehouse", arguments.changes.warehouse,
+                              "Directory of the tables");
+  add_format(program.changes, arguments);
+  add_engine_options(program.changes, arguments);
+  program.changes->footer(kChangesExamples);
 
   for (auto* sub : app.get_subcommands({})) sub->allow_extras();
 }
@@ -275,7 +312,8 @@ int run_main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return usage_error(chosen(), error.what(), json);
   }
-  for (const auto* app : {&program.app, program.run, program.sql, program.init, program.events}) {
+  for (const auto* app :
+       {&program.app, program.run, program.sql, program.init, program.events, program.changes}) {
     const auto extras = app->remaining();
     if (!extras.empty()) return usage_error(*app, explain_extra(*app, extras.front()), json);
   }
@@ -331,6 +369,14 @@ int run_main(int argc, char** argv) {
   if (program.events->parsed()) {
     arguments.events.format = format;
     return events_command(arguments.events);
+  }
+  if (program.changes->parsed()) {
+    ChangesArguments& changes = arguments.changes;
+    if (program.changes->count("--to") > 0) changes.changes.to = arguments.changes_to;
+    changes.changes.poll_ms = static_cast<int>(arguments.interval_seconds * 1000);
+    changes.format = format;
+    changes.engine = engine;
+    return changes_command(changes);
   }
   print_err("{}", program.app.help());
   return kUsage;

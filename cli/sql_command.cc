@@ -22,21 +22,6 @@ void cancel_session() {
   if (running_session != nullptr) running_session->cancel();
 }
 
-// The warehouse of the current directory: its pipeline's with its defaults, else ./warehouse, else
-// none.
-Status find_warehouse(SessionOptions& options) {
-  auto pipeline = locate_pipeline(".");
-  if (pipeline.ok()) {
-    options.warehouse = pipeline->warehouse;
-    options.catalog = pipeline->catalog;
-    options.schema = pipeline->schema;
-    return {};
-  }
-  if (pipeline.error().kind != ErrorKind::kNotFound) return std::move(pipeline).error();
-  if (std::filesystem::is_directory("warehouse")) options.warehouse = "warehouse";
-  return {};
-}
-
 // Reads to the end of the first statement: a ';' outside of strings, names and comments.
 class StatementScanner {
  public:

@@ -108,6 +108,15 @@ struct SessionOptions {
   bool show_changed_rows = false;
 };
 
+// A range of a table's change data feed; both ends are inclusive.
+struct ChangesOptions {
+  std::string table;              // as in SQL: "s.t", "`s`.`odd.name`", "delta.`/path`"
+  std::string from;               // a version, or a timestamp such as "2026-01-31 12:00:00" (UTC)
+  std::optional<std::string> to;  // none: the newest version
+  bool follow = false;            // then goes on with each new commit until cancel(); needs no `to`
+  int poll_ms = 1000;             // how often it looks for one
+};
+
 // SQL over a warehouse. Not thread-safe; cancel() may be called from any thread or signal handler.
 class Session {
  public:
@@ -118,6 +127,11 @@ class Session {
   // file names the text in errors.
   virtual Status run(const std::string& text, const std::string& file, OutputFormat format,
                      std::ostream& out) = 0;
+  // Prints what changed: the table's columns, _change_type (insert, update_preimage,
+  // update_postimage, delete), _commit_version and _commit_timestamp, in order of versions.
+  // Following is for formats that are no one document: table, ndjson and markdown.
+  // Errors: those of table_changes in SQL, by their public names.
+  virtual Status changes(const ChangesOptions& options, OutputFormat format, std::ostream& out) = 0;
   virtual void cancel() = 0;
 };
 

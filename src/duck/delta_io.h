@@ -23,12 +23,24 @@ inline constexpr const char* kRowVersionColumn = "__strandline_row_commit_versio
 // What happened to a row, in files of the legacy change feed.
 inline constexpr const char* kChangeTypeColumn = "_change_type";
 
+// What the rows of a file are in a change feed (change_scan.h).
+struct FeedFile {
+  std::string change_type;  // empty: the file has a column kChangeTypeColumn
+  delta::Version version = 0;
+  int64_t timestamp_us = 0;
+  // Null: all rows. Else only these, as far as they are not deleted.
+  std::shared_ptr<const delta::RowSet> only;
+};
+
 struct ScanOptions {
   std::vector<std::string> columns;  // logical names; empty = all
   bool with_positions = false;       // kFileColumn, kRowColumn
   bool with_row_ids = false;         // kRowIdColumn, kRowVersionColumn (table must track rows)
   std::optional<std::vector<size_t>> files;  // indexes in snapshot.files; nullopt = all
   bool apply_deletion_vectors = true;
+  // If given, one for each of snapshot.files, either all or none with a change_type: adds the
+  // columns kChangeTypeColumn, "_commit_version" and "_commit_timestamp".
+  std::shared_ptr<const std::vector<FeedFile>> feed;
 };
 
 // Keeps deletion vectors registered while it lives; must outlive the queries that use sql().

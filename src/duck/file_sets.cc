@@ -54,12 +54,15 @@ void live(duckdb_function_info info, duckdb_data_chunk input, duckdb_vector outp
   const int64_t* rows = arguments.rows();
   arguments.for_each_run([&](const ScanFile& file, idx_t begin, idx_t end) {
     const DeletedRows* deleted = file.deleted.get();
-    if (deleted == nullptr) {
+    const delta::RowSet* only = file.only.get();
+    if (deleted == nullptr && only == nullptr) {
       std::fill(result + begin, result + end, true);
       return;
     }
     for (idx_t i = begin; i < end; ++i) {
-      result[i] = !deleted->contains(static_cast<uint64_t>(rows[i]));
+      const auto row = static_cast<uint64_t>(rows[i]);
+      result[i] = (deleted == nullptr || !deleted->contains(row)) &&
+                  (only == nullptr || only->contains(row));
     }
   });
 }
@@ -107,8 +110,14 @@ Status register_file_functions(duckdb_connection connection,
                            by_file<int32_t, &ScanFile::snapshot_index>));
   SL_TRY(register_function(connection, sets, "sl_group", by_index, DUCKDB_TYPE_BIGINT,
                            by_file<int64_t, &ScanFile::group>));
-  return register_function(connection, sets, "sl_row_version", by_index, DUCKDB_TYPE_BIGINT,
-                           by_file<int64_t, &ScanFile::row_commit_version>);
+  SL_TRY(register_function(connection, sets, "sl_row_version", by_index, DUCKDB_TYPE_BIGINT,
+                           by_file<int64_t, &ScanFile::row_commit_version>));
+  SL_TRY(register_function(connection, sets, "sl_is_insert", by_index, DUCKDB_TYPE_BOOLEAN,
+                           by_file<bool, &ScanFile::is_insert>));
+  SL_TRY(register_function(connection, sets, "sl_feed_version", by_index, DUCKDB_TYPE_BIGINT,
+                           by_file<int64_t, &ScanFile::feed_version>));
+  return register_function(connection, sets, "sl_feed_time", by_index, DUCKDB_TYPE_BIGINT,
+                           by_file<int64_t, &ScanFile::feed_time_us>);
 }
 
 }  // namespace strandline::duck

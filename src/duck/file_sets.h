@@ -7,6 +7,9 @@
 //   sl_group(set, file_index)          BIGINT   the file's partition, from 1
 //   sl_row_id(set, file_index, row)    BIGINT   baseRowId + row
 //   sl_row_version(set, file_index)    BIGINT   defaultRowCommitVersion
+//   sl_is_insert(set, file_index)      BOOLEAN  rows of a change feed: inserts, else deletes
+//   sl_feed_version(set, file_index)   BIGINT   and the version that changed them
+//   sl_feed_time(set, file_index)      BIGINT   and its time, microseconds
 #pragma once
 
 #include <duckdb.h>
@@ -46,6 +49,10 @@ struct ScanFile {
   std::shared_ptr<const DeletedRows> deleted;  // null: nothing
   int64_t base_row_id = 0;
   int64_t row_commit_version = 0;
+  std::shared_ptr<const delta::RowSet> only;  // null: all rows
+  bool is_insert = false;
+  int64_t feed_version = 0;
+  int64_t feed_time_us = 0;
 };
 
 using FileSet = std::vector<ScanFile>;

@@ -18,6 +18,9 @@ namespace {
 // out; beyond, planning the branches costs more than it saves and values are looked up by file.
 constexpr size_t kMaxPartitionBranches = 32;
 
+constexpr const char* kFeedVersionColumn = "_commit_version";
+constexpr const char* kFeedTimeColumn = "_commit_timestamp";
+
 class FileScan final : public Scan {
  public:
   explicit FileScan(std::shared_ptr<FileSets> registry) : registry_(std::move(registry)) {}
@@ -68,6 +71,7 @@ struct ReadPlan {
   std::vector<std::string> expressions;  // of the columns; empty for partition columns
   std::string row_id;                    // internal names of the materialised columns
   std::string row_version;
+  std::string change_type;  // internal name, in files of a recorded change feed
   size_t count = 0;
 
   // The internal name of a new stored column.
@@ -106,6 +110,9 @@ class ScanBuilder {
                                        const std::vector<Group>& groups);
   std::string empty_relation() const;
   bool is_partition_column(const std::string& name) const;
+  bool reads_change_types() const {
+    return options_.feed && !options_.feed->empty() && options_.feed->front().change_type.empty();
+  }
   Result<FileSet> file_set(const std::vector<size_t>& files) const;
   std::string output(const std::string& expression, const std::string& name) const {
     return expression + " AS " + quote_name(name);
@@ -145,6 +152,9 @@ Status ScanBuilder::select_columns() {
   SL_TRY(refuse_hidden(options_.with_positions, kRowColumn));
   SL_TRY(refuse_hidden(options_.with_row_ids, kRowIdColumn));
   SL_TRY(refuse_hidden(options_.with_row_ids, kRowVersionColumn));
+  for (const char* name : {kChangeTypeColumn, kFeedVersionColumn, kFeedTimeColumn}) {
+    SL_TRY(refuse_hidden(options_.feed != nullptr, name));
+  }
 
   if (options_.columns.empty()) {
     for (const Field& field : snapshot_.schema.fields) columns_.push_back(&field);
@@ -230,8 +240,8 @@ Status ScanBuilder::plan_layouts() {
 
 Result<ReadPlan> ScanBuilder::plan_columns(const FileLayout& layout) const {
   ReadPlan plan;
-  // The materialised row id columns have no field id; with them, names must do.
-  const bool by_id = mode_ == ColumnMode::kById && !options_.with_row_ids;
+  // The materialised row id columns and change types have no field id; with them, names must do.
+  const bool by_id = mode_ == ColumnMode::kById && !options_.with_row_ids && !reads_change_types();
   size_t next_stored = 0;
   for (const Field* field : columns_) {
     if (is_partition_column(field->name)) {
@@ -267,6 +277,9 @@ Result<ReadPlan> ScanBuilder::plan_columns(const FileLayout& layout) const {
     }
     plan.row_id = plan.add(quote_literal(*id_column), "BIGINT");
     plan.row_version = plan.add(quote_literal(*version_column), "BIGINT");
+  }
+  if (reads_change_types()) {
+    plan.change_type = plan.add(quote_literal(kChangeTypeColumn), "VARCHAR");
   }
   // The reader wants at least one column; a name that no file has costs nothing.
   if (plan.count == 0) plan.add(by_id ? "-1" : "''", "BOOLEAN");
@@ -308,9 +321,20 @@ Result<FileSet> ScanBuilder::file_set(const std::vector<size_t>& files) const {
                      snapshot_.table_path, add.path);
     }
     const auto deleted = deletions_.find(i);
-    set.push_back({static_cast<int32_t>(files_[i].snapshot_index), groups_.empty() ? 0 : groups_[i],
-                   deleted == deletions_.end() ? nullptr : deleted->second,
-                   add.base_row_id.value_or(0), add.default_row_commit_version.value_or(0)});
+    ScanFile file;
+    file.snapshot_index = static_cast<int32_t>(files_[i].snapshot_index);
+    file.group = groups_.empty() ? 0 : groups_[i];
+    if (deleted != deletions_.end()) file.deleted = deleted->second;
+    file.base_row_id = add.base_row_id.value_or(0);
+    file.row_commit_version = add.default_row_commit_version.value_or(0);
+    if (options_.feed) {
+      const FeedFile& feed = options_.feed->at(files_[i].snapshot_index);
+      file.only = feed.only;
+      file.is_insert = feed.change_type == "insert";
+      file.feed_version = feed.version;
+      file.feed_time_us = feed.timestamp_us;
+    }
+    set.push_back(std::move(file));
   }
   return set;
 }
@@ -329,7 +353,8 @@ Result<std::string> ScanBuilder::branch(FileScan& scan, const ReadPlan& plan,
     paths += path_literal(path);
     // Without statistics, a guess from the size: it only steers the order of joins.
     row_count += delta::num_records(add).value_or(add.size_bytes / 64 + 1);
-    has_deletions = has_deletions || deletions_.contains(i);
+    has_deletions = has_deletions || deletions_.contains(i) ||
+                    (options_.feed && options_.feed->at(files_[i].snapshot_index).only);
   }
   SL_ASSIGN(FileSet set_files, file_set(files));
   const int64_t set = scan.add(std::move(set_files));
@@ -353,6 +378,15 @@ Result<std::string> ScanBuilder::branch(FileScan& scan, const ReadPlan& plan,
         kRowIdColumn);
     put(fmt::format("coalesce({}, sl_row_version({}, file_index))", plan.row_version, set),
         kRowVersionColumn);
+  }
+  if (options_.feed) {
+    put(reads_change_types()
+            ? plan.change_type
+            : fmt::format("CASE WHEN sl_is_insert({}, file_index) THEN 'insert' ELSE 'delete' END",
+                          set),
+        kChangeTypeColumn);
+    put(fmt::format("sl_feed_version({}, file_index)", set), kFeedVersionColumn);
+    put(fmt::format("make_timestamptz(sl_feed_time({}, file_index))", set), kFeedTimeColumn);
   }
   return fmt::format(
       "SELECT {} FROM read_parquet([{}], schema = MAP {{{}}}, hive_partitioning = false, "
@@ -402,6 +436,11 @@ std::string ScanBuilder::empty_relation() const {
   if (options_.with_row_ids) {
     put("BIGINT", kRowIdColumn);
     put("BIGINT", kRowVersionColumn);
+  }
+  if (options_.feed) {
+    put("VARCHAR", kChangeTypeColumn);
+    put("BIGINT", kFeedVersionColumn);
+    put("TIMESTAMP WITH TIME ZONE", kFeedTimeColumn);
   }
   return "SELECT " + outputs + " WHERE false";
 }

@@ -566,6 +566,8 @@ Result<std::string> Merger::columns_by_clause(Action action) const {
     for (size_t c = 0; c < clauses_.size(); ++c) {
       const Clause& clause = clauses_[c];
       if (clause.text->action != action) continue;
+      // The new values of a clause that no row met are not there.
+      if (action == Action::kUpdate && counts_.count(c) == 0) continue;
       auto text =
           action == Action::kInsert ? clause.values.inserted(i) : clause.values.updated(i, old);
       SL_ASSIGN(auto value, std::move(text));

@@ -6,19 +6,12 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "delta/find_damage.h"
+#include "engine/names.h"
 #include "pipeline/glob.h"
 #include "sql/parser.h"
 #include "sql/query.h"
 
 namespace strandline::engine {
-namespace {
-
-Error at(Error error, const SourcePlace& place) {
-  if (!error.place && place.line > 0) error.place = place;
-  return error;
-}
-
-}  // namespace
 
 Relations::Relations(const Context& context) : context_(context) {
   print_options_.now_us = now_micros();
@@ -227,11 +220,15 @@ Result<std::string> Relations::resolve_function(const sql::TableUse& use) {
   }
   if (use.function == "event_log") return event_log(use);
   if (use.function == "range") return number_range(use);
-  return at(unsupported("UNRESOLVABLE_TABLE_VALUED_FUNCTION",
-                        "the table function {} is not supported here: read_files, read_csv, "
-                        "read_json, read_parquet, event_log and range are",
-                        use.function),
-            use.place);
+  if (use.function == "table_changes" || use.function == "table_changes_by_path")
+    return table_changes(use);
+  return at(
+      unsupported("UNRESOLVABLE_TABLE_VALUED_FUNCTION",
+                  "the table function {} is not supported here: read_files, read_csv, "
+                  "read_json, read_parquet, table_changes, table_changes_by_path, event_log and "
+                  "range are",
+                  use.function),
+      use.place);
 }
 
 // A batch read of files: all that are there now, with the options of a streaming read.
@@ -273,6 +270,10 @@ Error Relations::explain(Error error) const {
     if (better) return *std::move(better);
   }
   if (error.code != "ENGINE_ERROR") return error;
+  for (const auto& plan : change_plans_) {
+    auto better = cdf::find_missing_file(context_.store.get(), plan);
+    if (better) return *std::move(better);
+  }
   for (const auto& snapshot : scanned_) {
     auto better = delta::find_damage(context_.store.get(), *snapshot);
     if (!better) better = find_bad_partition(*snapshot);

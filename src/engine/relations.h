@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cdf/plan.h"
 #include "duck/delta_io.h"
 #include "engine/context.h"
 #include "engine/file_conditions.h"
@@ -60,6 +61,11 @@ class Relations {
   Result<std::string> read_files(const sql::TableUse& use);
   Result<std::string> number_range(const sql::TableUse& use);
   Result<std::string> event_log(const sql::TableUse& use);
+  // table_changes and table_changes_by_path.
+  Result<std::string> table_changes(const sql::TableUse& use);
+  Result<cdf::Bound> change_bound(const sql::Expr& argument, const char* which) const;
+  // Leaves out files by what the query says about the change columns.
+  void prune_changes(const sql::Conditions& conditions, cdf::ChangePlan* plan) const;
   Result<std::string> print_view(const catalog::View& view, const std::string& name,
                                  const sql::Conditions& conditions);
   Result<std::string> scan_at(const delta::Table& table, const sql::TableUse& use);
@@ -81,6 +87,7 @@ class Relations {
   std::vector<std::unique_ptr<duck::Scan>> scans_;
   std::vector<std::shared_ptr<const delta::Snapshot>> scanned_;
   std::vector<FileRead> file_reads_;
+  std::vector<cdf::ChangePlan> change_plans_;
   bool mentions_metadata_ = false;
   std::vector<std::string> open_views_;  // being printed, to find cycles
 };

@@ -15,6 +15,7 @@
 #include "engine/relations.h"
 #include "engine/rows.h"
 #include "engine/show.h"
+#include "engine/table_changes.h"
 #include "sql/parser.h"
 
 namespace strandline {
@@ -86,6 +87,27 @@ class SqlSession : public Session {
       }
     }
     return {};
+  }
+
+  Status changes(const ChangesOptions& options, OutputFormat format, std::ostream& out) override {
+    if (options.follow && options.to) {
+      return invalid_argument("INVALID_ARGUMENT",
+                              "changes that are followed have no end: leave the end out");
+    }
+    if (options.follow && (format == OutputFormat::kJson || format == OutputFormat::kCsv)) {
+      return invalid_argument("INVALID_ARGUMENT",
+                              "changes cannot be followed as one {} document: use ndjson",
+                              format == OutputFormat::kJson ? "JSON" : "CSV");
+    }
+    cancelled_ = false;
+    return show_changes(
+        context_, options,
+        [&](const std::string& query) -> Status {
+          SL_TRY(show_rows(query, format, out));
+          out.flush();
+          return {};
+        },
+        cancelled_);
   }
 
   void cancel() override {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "catalog/warehouse.h"
+#include "cdf/primary_key.h"
 #include "duck/connection.h"
 #include "pipeline/graph.h"
 #include "pipeline/spec.h"
@@ -19,7 +20,7 @@ namespace strandline::pipeline {
 inline constexpr const char* kPipelineIdProperty = "pipelines.pipelineId";
 inline constexpr const char* kPipelineNameProperty = "strandline.pipelineName";
 // JSON array of column names and expressions (auto-cdc.md section 12).
-inline constexpr const char* kPrimaryKeyProperty = "strandline.primaryKey";
+using cdf::kPrimaryKeyProperty;
 // Marks a target of AUTO CDC: "SCD TYPE 1", …
 inline constexpr const char* kScdTypeProperty = "strandline.cdc.scdType";
 // Of state tables: cdc::StateSpec as JSON, the target's table id, the full refresh it belongs to.

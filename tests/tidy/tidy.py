@@ -19,7 +19,7 @@ ALLOWED = {
     "sql": {"base"},
     "cdc": {"base", "sql"},
     "catalog": {"base", "storage", "delta", "sql"},
-    "duck": {"base", "storage", "delta", "sql", "cdc"},
+    "duck": {"base", "storage", "delta", "cdf", "sql", "cdc"},
     "pipeline": {"base", "storage", "delta", "cdf", "sql", "cdc", "catalog", "duck"},
     "engine": {"base", "storage", "delta", "cdf", "sql", "cdc", "catalog", "duck", "pipeline"},
 }

@@ -1,0 +1,406 @@
+#include "cdf/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cdf/primary_key.h"
+#include "delta/test_support.h"
+
+namespace strandline::cdf {
+namespace {
+
+using delta::Action;
+using delta::Version;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+using Properties = std::map<std::string, std::string>;
+
+const Properties kLegacy = {{"delta.enableChangeDataFeed", "true"}};
+const Properties kTracked = {{"delta.enableRowTracking", "true"}};
+
+// A table whose version v is of second v.
+class PlanTest : public ::testing::Test {
+ protected:
+  void commit(std::vector<Action> actions, const std::string& operation = "WRITE",
+              Properties metrics = {}) {
+    delta::CommitInfo info;
+    info.operation = operation;
+    info.operation_metrics = std::move(metrics);
+    info.timestamp_ms = next_ * 1000;
+    info.in_commit_timestamp_ms = next_ * 1000;
+    std::string text = delta::print_action(info) + "\n";
+    for (const Action& action : actions) text += delta::print_action(action) + "\n";
+    ASSERT_TRUE(store_->put_if_absent(delta::commit_path("/t", next_), text).ok());
+    ++next_;
+  }
+
+  static delta::Protocol protocol(const std::set<std::string>& more = {}) {
+    delta::Protocol made{3,
+                         7,
+                         {"deletionVectors"},
+                         {"deletionVectors", "changeDataFeed", "rowTracking", "domainMetadata",
+                          "inCommitTimestamp"}};
+    for (const auto& feature : more) {
+      made.reader_features.insert(feature);
+      made.writer_features.insert(feature);
+    }
+    return made;
+  }
+
+  static delta::Metadata metadata(Properties properties,
+                                  const Schema& schema = delta::two_columns()) {
+    delta::Metadata made;
+    made.id = "b9f8a0b6-1f0a-4a53-a7b5-0a3a6f7b8a11";
+    made.schema_string = delta::print_schema(schema);
+    properties["delta.enableInCommitTimestamps"] = "true";
+    if (properties.contains("delta.enableRowTracking")) {
+      properties["delta.rowTracking.materializedRowIdColumnName"] = "_ids";
+      properties["delta.rowTracking.materializedRowCommitVersionColumnName"] = "_versions";
+    }
+    made.configuration = std::move(properties);
+    return made;
+  }
+
+  static delta::AddFile add(const std::string& path, const std::string& vector = "") {
+    auto file = delta::data_file(path);
+    file.base_row_id = 0;
+    file.default_row_commit_version = 0;
+    if (!vector.empty()) file.deletion_vector = inline_vector(vector);
+    return file;
+  }
+  static delta::RemoveFile remove(const std::string& path, const std::string& vector = "") {
+    delta::RemoveFile file;
+    file.path = path;
+    file.extended_file_metadata = true;
+    file.size_bytes = 100;
+    file.base_row_id = 0;
+    file.default_row_commit_version = 0;
+    if (!vector.empty()) file.deletion_vector = inline_vector(vector);
+    return file;
+  }
+  static delta::DeletionVectorDescriptor inline_vector(const std::string& name) {
+    delta::DeletionVectorDescriptor vector;
+    vector.storage_type = 'i';
+    vector.path_or_inline = name;
+    vector.size_bytes = 1;
+    vector.cardinality = 1;
+    return vector;
+  }
+
+  Result<ChangePlan> plan(RangeRequest request) { return plan_changes(table_, request); }
+  Result<ChangePlan> plan(Bound start, std::optional<Bound> end = {}, bool tolerate = false) {
+    return plan_changes(table_, {start, end, tolerate, {}});
+  }
+  Error error(Bound start, std::optional<Bound> end = {}, bool tolerate = false) {
+    auto made = plan(start, end, tolerate);
+    EXPECT_FALSE(made.ok());
+    return made.ok() ? Error{} : made.error();
+  }
+  // "3: +a -b", the "only" of a file in parentheses.
+  static std::vector<std::string> lines(const Result<ChangePlan>& plan) {
+    if (!plan.ok()) return {plan.error().code + " " + plan.error().message};
+    std::vector<std::string> out;
+    for (const auto& commit : plan->commits) {
+      std::string line = fmt::format("{}:", commit.version);
+      for (const auto& change : commit.files) {
+        line += change.kind == ChangeKind::kInsert   ? " +"
+                : change.kind == ChangeKind::kDelete ? " -"
+                                                     : " *";
+        line += change.file.path;
+        if (change.file.deletion_vector) line += "/" + change.file.deletion_vector->path_or_inline;
+        if (change.only_deleted_by) line += "(" + change.only_deleted_by->path_or_inline + ")";
+      }
+      out.push_back(line);
+    }
+    return out;
+  }
+  static Bound at(int64_t ms) { return Timestamp{ms * 1000}; }
+  static Bound version(Version v) { return v; }
+
+  std::shared_ptr<storage::Store> store_ = storage::make_memory_store();
+  delta::Table table_ = delta::open_table(store_);
+  Version next_ = 0;
+};
+
+TEST_F(PlanTest, RangesByVersion) {
+  commit({protocol(), metadata(kLegacy)});
+  commit({add("a")});
+  commit({add("b")});
+  EXPECT_THAT(lines(plan(version(0))), ElementsAre("1: +a", "2: +b"));
+  EXPECT_THAT(lines(plan(version(2), version(2))), ElementsAre("2: +b"));
+  EXPECT_EQ(error(version(3)).code, "DELTA_CDC_START_VERSION_AFTER_LATEST");
+  EXPECT_THAT(error(version(3)).message, HasSubstr("timestampGreaterThanLatestCommit"));
+  EXPECT_EQ(error(version(1), version(3)).code, "DELTA_CDC_END_VERSION_AFTER_LATEST");
+  EXPECT_THAT(lines(plan(version(2), version(9), true)), ElementsAre("2: +b"));
+  EXPECT_THAT(lines(plan(version(3), {}, true)), IsEmpty());
+  EXPECT_TRUE(plan(version(3), {}, true).ok());
+  EXPECT_EQ(error(version(2), version(1)).code, "DELTA_INVALID_CDC_RANGE");
+  EXPECT_EQ(error(version(-1)).code, "DELTA_VERSION_INVALID");
+}
+
+TEST_F(PlanTest, RangesByTime) {
+  commit({protocol(), metadata(kLegacy), add("a")});  // 0 s
+  commit({add("b")});                                 // 1 s
+  commit({add("c")});                                 // 2 s
+  EXPECT_THAT(lines(plan(at(1000))), ElementsAre("1: +b", "2: +c"));
+  EXPECT_THAT(lines(plan(at(1001))), ElementsAre("2: +c"));
+  EXPECT_THAT(lines(plan(at(-5000), at(1999))), ElementsAre("0: +a", "1: +b"));
+  EXPECT_THAT(lines(plan(at(500), at(1500))), ElementsAre("1: +b"));
+  EXPECT_THAT(lines(plan(version(1), at(2000))), ElementsAre("1: +b", "2: +c"));
+  EXPECT_THAT(lines(plan(Timestamp{1'000'001})), ElementsAre("2: +c"));
+  // No commit in between.
+  EXPECT_TRUE(plan(at(1100), at(1200)).ok());
+  EXPECT_THAT(lines(plan(at(1100), at(1200))), IsEmpty());
+  EXPECT_EQ(error(at(1200), at(1100)).code, "DELTA_INVALID_CDC_RANGE");
+  EXPECT_EQ(error(at(1500), at(500)).code, "DELTA_INVALID_CDC_RANGE");
+  EXPECT_EQ(error(at(-2000), at(-1000)).code, "DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION");
+  EXPECT_EQ(error(at(2001)).code, "DELTA_TIMESTAMP_GREATER_THAN_COMMIT");
+  EXPECT_EQ(error(at(0), at(2001)).code, "DELTA_TIMESTAMP_GREATER_THAN_COMMIT");
+  EXPECT_THAT(lines(plan(at(2001), {}, true)), IsEmpty());
+  EXPECT_THAT(lines(plan(at(2000), at(9000), true)), ElementsAre("2: +c"));
+  EXPECT_EQ(plan(version(0))->commits[1].timestamp_ms, 1000);
+}
+
+TEST_F(PlanTest, NamesTheFirstVersionThatIsNotCovered) {
+  commit({protocol(), metadata({}), add("a")});
+  commit({add("b")});
+  commit({metadata(kLegacy)});
+  commit({add("c")});
+  commit({add("d")});
+  commit({metadata({})});
+  const auto missing = [&](Version start, Version end) {
+    const Error why = error(version(start), version(end));
+    EXPECT_EQ(why.code, "DELTA_MISSING_CHANGE_DATA");
+    return why.message;
+  };
+  EXPECT_THAT(missing(0, 4), HasSubstr("version [0]"));
+  EXPECT_THAT(missing(1, 4), HasSubstr("version [1]"));
+  EXPECT_THAT(missing(1, 5), HasSubstr("version [1]"));
+  EXPECT_THAT(missing(2, 5), HasSubstr("version [5]"));
+  EXPECT_THAT(lines(plan(version(2), version(4))), ElementsAre("3: +c", "4: +d"));
+}
+
+TEST_F(PlanTest, ChoosesTheFeed) {
+  commit({protocol(), metadata(kTracked), add("a")});
+  commit({metadata({{"delta.enableRowTracking", "true"}, {"delta.enableChangeDataFeed", "true"}})});
+  commit({add("b")});
+  commit({metadata(kLegacy)});
+  EXPECT_EQ(plan(version(0), version(2))->mode, FeedMode::kAutomatic);
+  EXPECT_EQ(plan(version(1), version(3))->mode, FeedMode::kLegacy);
+  const Error why = error(version(0), version(3));
+  EXPECT_EQ(why.code, "DELTA_MISSING_CHANGE_DATA");
+  EXPECT_THAT(why.message, HasSubstr("read [0 , 2] and [3 , 3]"));
+  const auto asked = [&](Version start, Version end, FeedMode mode) {
+    const auto made = plan({version(start), version(end), false, mode});
+    return made.ok() ? std::string("ok") : made.error().code;
+  };
+  EXPECT_EQ(asked(1, 2, FeedMode::kAutomatic), "ok");
+  EXPECT_EQ(asked(1, 3, FeedMode::kAutomatic), "DELTA_CHANGELOG_REQUIRES_ROW_TRACKING");
+  EXPECT_EQ(asked(0, 2, FeedMode::kLegacy), "DELTA_MISSING_CHANGE_DATA");
+  commit({metadata(kTracked)});
+  EXPECT_EQ(asked(2, 4, FeedMode::kAutomatic), "DELTA_CHANGELOG_ROW_TRACKING_DISABLED_IN_RANGE");
+}
+
+TEST_F(PlanTest, RecordedFilesStandForTheirCommit) {
+  commit({protocol(), metadata(kLegacy), add("a")});
+  commit({remove("a"), add("b"), delta::CdcFile{"_change_data/c", {}, 10}});
+  EXPECT_THAT(lines(plan(version(1))), ElementsAre("1: *_change_data/c"));
+}
+
+TEST_F(PlanTest, TheAutomaticFeedDoesNotReadRecordedFiles) {
+  commit({protocol(), metadata(kTracked), add("a")});
+  commit({remove("a"), add("b"), delta::CdcFile{"_change_data/c", {}, 10}});
+  const auto made = plan(version(1));
+  EXPECT_THAT(lines(made), ElementsAre("1: -a +b"));
+  EXPECT_TRUE(made->commits[0].needs_matching(made->mode));
+  EXPECT_FALSE(made->commits[0].needs_matching(FeedMode::kLegacy));
+  EXPECT_FALSE(plan(version(0), version(0))->commits[0].needs_matching(FeedMode::kAutomatic));
+}
+
+TEST_F(PlanTest, MergesThatChangedNothing) {
+  commit({protocol(), metadata(kLegacy), add("a")});
+  Properties zero = {
+      {"numTargetRowsInserted", "0"}, {"numTargetRowsUpdated", "0"}, {"numTargetRowsDeleted", "0"}};
+  commit({remove("a"), add("b")}, "MERGE", zero);
+  commit({remove("b"), add("c")}, "WRITE", zero);
+  zero.erase("numTargetRowsDeleted");
+  commit({remove("c"), add("d")}, "MERGE", zero);
+  EXPECT_THAT(lines(plan(version(1))), ElementsAre("2: -b +c", "3: -c +d"));
+}
+
+TEST_F(PlanTest, RewritesAreNoChanges) {
+  commit({protocol(), metadata(kLegacy), add("a")});
+  auto from = remove("a");
+  auto to = add("b");
+  from.data_change = false;
+  to.data_change = false;
+  commit({from, to});
+  EXPECT_THAT(lines(plan(version(0))), ElementsAre("0: +a"));
+}
+
+TEST_F(PlanTest, DeletionVectorsOfOneFileAreCompared) {
+  for (const auto& properties : {kLegacy, kTracked}) {
+    SCOPED_TRACE(properties.begin()->first);
+    store_ = storage::make_memory_store();
+    table_ = delta::open_table(store_);
+    next_ = 0;
+    commit({protocol(), metadata(properties), add("a%20b")});
+    commit({add("a%20b", "D1"), remove("a b")});          // the order and spelling do not matter
+    commit({remove("a%20b", "D1"), add("a%20b", "D2")});  // deleted and restored
+    commit({remove("a%20b", "D2"), add("a%20b")});        // restored
+    commit({remove("a%20b"), add("b")});
+    EXPECT_THAT(lines(plan(version(1))),
+                ElementsAre("1: -a b(D1)", "2: +a%20b/D2(D1) -a%20b/D1(D2)", "3: +a%20b(D2)",
+                            "4: -a%20b +b"));
+  }
+}
+
+TEST_F(PlanTest, ImpossibleCommits) {
+  commit({protocol(), metadata(kLegacy), add("a")});
+  commit({remove("a"), add("a")});
+  EXPECT_EQ(error(version(1)).code, "DELTA_CHANGE_DATA_FILE_UNCHANGED");
+  delta::RemoveFile bare;
+  bare.path = "a";
+  commit({bare});
+  EXPECT_EQ(error(version(2)).code, "DELTA_CHANGE_DATA_INCOMPLETE_REMOVE");
+  EXPECT_THAT(error(version(2)).message, HasSubstr("version 2"));
+}
+
+TEST_F(PlanTest, RowsWithoutIds) {
+  commit({protocol(), metadata(kTracked), add("a")});
+  auto file = add("b");
+  file.base_row_id.reset();
+  commit({file});
+  auto gone = remove("a");
+  gone.default_row_commit_version.reset();
+  commit({gone});
+  EXPECT_EQ(error(version(1), version(1)).code, "DELTA_ROW_ID_MISSING");
+  EXPECT_THAT(error(version(2)).message, HasSubstr("version 2 removes the file a"));
+}
+
+Schema one_more(const std::string& name, TypeId type, bool nullable = true) {
+  Schema schema = delta::two_columns();
+  schema.fields.push_back(Field{name, DataType::primitive(type), nullable, {}});
+  return schema;
+}
+
+TEST_F(PlanTest, AddedColumnsPass) {
+  for (const auto& properties : {kLegacy, kTracked}) {
+    store_ = storage::make_memory_store();
+    table_ = delta::open_table(store_);
+    next_ = 0;
+    commit({protocol(), metadata(properties), add("a")});
+    commit({metadata(properties, one_more("x", TypeId::kLong)), add("b")});
+    const auto made = plan(version(0));
+    EXPECT_THAT(lines(made), ElementsAre("0: +a", "1: +b"));
+    EXPECT_EQ(made->definition->schema.fields.size(), 3u);
+    // A range before the change: the newest schema of a recorded feed, else the range's own.
+    EXPECT_EQ(plan(version(0), version(0))->definition->schema.fields.size(),
+              properties == kLegacy ? 3u : 2u);
+  }
+}
+
+TEST_F(PlanTest, OtherSchemaChangesSplitTheRange) {
+  const auto changes = [&](const Properties& properties, const Schema& before,
+                           const Schema& after) {
+    store_ = storage::make_memory_store();
+    table_ = delta::open_table(store_);
+    next_ = 0;
+    commit({protocol(), metadata(properties, before), add("a")});
+    commit({add("b")});
+    commit({metadata(properties, after)});
+    commit({add("c")});
+    EXPECT_TRUE(plan(version(0), version(1)).ok());
+    EXPECT_TRUE(plan(version(2)).ok());
+    return error(version(0));
+  };
+  const Schema two = delta::two_columns();
+  const Schema three = one_more("x", TypeId::kLong);
+  const Error dropped = changes(kLegacy, three, two);
+  EXPECT_EQ(dropped.code, "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE");
+  EXPECT_THAT(dropped.message, HasSubstr("column x was renamed or dropped at version 2"));
+  EXPECT_THAT(dropped.message, HasSubstr("Read [0 , 1] and [2 , 3]"));
+  const Error retyped = changes(kTracked, one_more("x", TypeId::kInteger), three);
+  EXPECT_EQ(retyped.code, "DELTA_CHANGELOG_SCHEMA_CHANGE_IN_RANGE");
+  EXPECT_THAT(retyped.message, HasSubstr("from INT to BIGINT"));
+  EXPECT_THAT(changes(kTracked, three, one_more("x", TypeId::kLong, false)).message,
+              HasSubstr("became NOT NULL"));
+  EXPECT_THAT(changes(kTracked, two, one_more("x", TypeId::kLong, false)).message,
+              HasSubstr("NOT NULL column x was added"));
+}
+
+TEST_F(PlanTest, MappedColumnsAreToldApartByTheirStoredNames) {
+  const auto mapped = [](const std::string& physical) {
+    Schema schema = one_more("x", TypeId::kLong);
+    int id = 0;
+    for (Field& field : schema.fields) {
+      field.metadata["delta.columnMapping.id"] = std::to_string(++id);
+      field.metadata["delta.columnMapping.physicalName"] =
+          "\"" + (field.name == "x" ? physical : field.name) + "\"";
+    }
+    return schema;
+  };
+  Properties properties = kLegacy;
+  commit({protocol(), metadata(properties, one_more("x", TypeId::kLong)), add("a")});
+  properties["delta.columnMapping.mode"] = "name";
+  commit({protocol({"columnMapping"}), metadata(properties, mapped("x"))});
+  EXPECT_TRUE(plan(version(0)).ok());
+  commit({metadata(properties, mapped("y"))});  // dropped and added anew
+  EXPECT_TRUE(plan(version(0), version(1)).ok());
+  EXPECT_THAT(error(version(0)).message, HasSubstr("another one than before"));
+}
+
+TEST_F(PlanTest, OwnColumnsOfTheFeedsNames) {
+  commit({protocol(), metadata(kTracked, one_more("_Change_type", TypeId::kString))});
+  EXPECT_EQ(error(version(0)).code, "DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS");
+}
+
+TEST_F(PlanTest, ALogThatIsCleanedUp) {
+  commit({protocol(), metadata(kLegacy), add("a")});
+  commit({add("b")});
+  commit({add("c")});
+  const auto snapshot = table_.snapshot(1);
+  ASSERT_TRUE(snapshot.ok());
+  std::string text;
+  for (const Action& action : std::vector<Action>{(*snapshot)->protocol, (*snapshot)->metadata,
+                                                  (*snapshot)->files[0], (*snapshot)->files[1]}) {
+    text += delta::print_action(action) + "\n";
+  }
+  ASSERT_TRUE(store_->put(delta::classic_checkpoint_path("/t", 1), text).ok());
+  ASSERT_TRUE(store_->remove(delta::commit_path("/t", 0)).ok());
+  EXPECT_EQ(error(version(0)).code, "DELTA_VERSION_NOT_FOUND");
+  EXPECT_THAT(error(version(0)).message, HasSubstr("from version 1 on"));
+  EXPECT_THAT(lines(plan(at(0))), ElementsAre("1: +b", "2: +c"));
+}
+
+TEST_F(PlanTest, FilesThatAreGoneAreNamed) {
+  commit({protocol(), metadata(kLegacy), add("a")});
+  commit({add("b")});
+  const auto made = plan(version(0));
+  ASSERT_TRUE(store_->put("/t/a", "x").ok());
+  const auto missing = find_missing_file(store_.get(), *made);
+  ASSERT_TRUE(missing);
+  EXPECT_EQ(missing->code, "DELTA_CHANGE_DATA_FILE_NOT_FOUND");
+  EXPECT_THAT(missing->message, HasSubstr("version 1 of /t needs the file /t/b"));
+  ASSERT_TRUE(store_->put("/t/b", "x").ok());
+  EXPECT_FALSE(find_missing_file(store_.get(), *made));
+}
+
+TEST(PrimaryKey, IsReadFromItsProperty) {
+  delta::Snapshot table;
+  table.schema = delta::two_columns();
+  const auto key_of = [&](const std::string& text) {
+    table.metadata.configuration[kPrimaryKeyProperty] = text;
+    return primary_key(table);
+  };
+  EXPECT_THAT(primary_key(table), IsEmpty());
+  const auto parts = key_of("[\"ID\",\"coalesce(name, id)\"]");
+  EXPECT_THAT(parts, ElementsAre(ElementsAre("id"), ElementsAre("name", "id")));
+  EXPECT_THAT(key_of("[\"id\",\"gone\"]"), IsEmpty());
+  EXPECT_THAT(key_of("id"), IsEmpty());
+}
+
+}  // namespace
+}  // namespace strandline::cdf

@@ -1,0 +1,280 @@
+#include "duck/change_scan.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "cdf/primary_key.h"
+
+namespace strandline::duck {
+namespace {
+
+using cdf::ChangeKind;
+
+// The scans that a feed is made of.
+class ChangeScan final : public Scan {
+ public:
+  const std::string& sql() const override { return sql_; }
+  const std::string& keep(std::unique_ptr<Scan> scan) {
+    scans_.push_back(std::move(scan));
+    return scans_.back()->sql();
+  }
+  void set_sql(std::string sql) { sql_ = std::move(sql); }
+
+ private:
+  std::vector<std::unique_ptr<Scan>> scans_;
+  std::string sql_;
+};
+
+// Files of one kind, as a snapshot that scan_table reads.
+struct Part {
+  std::shared_ptr<delta::Snapshot> snapshot;
+  std::shared_ptr<std::vector<FeedFile>> feed = std::make_shared<std::vector<FeedFile>>();
+
+  bool empty() const { return feed->empty(); }
+};
+
+class ChangeScanBuilder {
+ public:
+  ChangeScanBuilder(Connection& connection, const delta::Table& table, const cdf::ChangePlan& plan)
+      : connection_(connection),
+        table_(table),
+        plan_(plan),
+        key_(cdf::primary_key(*plan.definition)) {}
+
+  Result<std::unique_ptr<Scan>> build();
+
+ private:
+  Part make_part() const;
+  Status add(Part* part, const cdf::CommitChanges& commit, const cdf::FileChange& change);
+  Result<std::string> scan(const Part& part, bool with_row_ids);
+  std::string columns(const std::string& qualifier, const std::string& change_type) const;
+  std::string key_struct() const;
+  std::string matched(const std::string& relation) const;
+  std::string recorded(const std::string& relation) const;
+
+  Connection& connection_;
+  const delta::Table& table_;
+  const cdf::ChangePlan& plan_;
+  const std::vector<cdf::KeyPart> key_;
+  std::unique_ptr<ChangeScan> result_ = std::make_unique<ChangeScan>();
+};
+
+Part ChangeScanBuilder::make_part() const {
+  Part part;
+  part.snapshot = std::make_shared<delta::Snapshot>(*plan_.definition);
+  return part;
+}
+
+Status ChangeScanBuilder::add(Part* part, const cdf::CommitChanges& commit,
+                              const cdf::FileChange& change) {
+  FeedFile file;
+  if (change.kind != ChangeKind::kRecorded)
+    file.change_type = change.kind == ChangeKind::kInsert ? "insert" : "delete";
+  file.version = commit.version;
+  file.timestamp_us = commit.timestamp_ms * 1000;
+  if (change.only_deleted_by) {
+    auto rows = table_.deletion_vector(*change.only_deleted_by);
+    if (!rows.ok()) {
+      return rows.error().with_context(fmt::format("table {}, version {}, deletion vector of {}",
+                                                   table_.path(), commit.version,
+                                                   change.file.path));
+    }
+    file.only = std::make_shared<const delta::RowSet>(std::move(rows).value());
+  }
+  part->feed->push_back(std::move(file));
+  part->snapshot->files.push_back(change.file);
+  return {};
+}
+
+Result<std::string> ChangeScanBuilder::scan(const Part& part, bool with_row_ids) {
+  ScanOptions options;
+  options.with_row_ids = with_row_ids;
+  options.feed = part.feed;
+  SL_ASSIGN(auto scan, scan_table(connection_, table_, part.snapshot, options));
+  return result_->keep(std::move(scan));
+}
+
+// The feed's columns of a relation, with an expression as the change type.
+std::string ChangeScanBuilder::columns(const std::string& qualifier,
+                                       const std::string& change_type) const {
+  std::string text;
+  for (const Field& field : plan_.definition->schema.fields) {
+    const std::string name = quote_name(field.name);
+    text += fmt::format("{}.{} AS {}, ", qualifier, name, name);
+  }
+  return text + fmt::format("{0} AS {1}, {2}.{3} AS {3}, {2}.{4} AS {4}", change_type,
+                            cdf::kChangeTypeColumn, qualifier, cdf::kCommitVersionColumn,
+                            cdf::kCommitTimestampColumn);
+}
+
+// The primary key as one value that is never null.
+std::string ChangeScanBuilder::key_struct() const {
+  std::string parts;
+  for (size_t i = 0; i < key_.size(); ++i) {
+    std::string names;
+    for (const std::string& name : key_[i]) {
+      names += (names.empty() ? "" : ", ") + quote_name(name);
+    }
+    parts += fmt::format("{}k{} := coalesce({})", i == 0 ? "" : ", ", i, names);
+  }
+  return "struct_pack(" + parts + ")";
+}
+
+// Deletes and inserts with row ids -> changes. The ids are read first, and alone: what changed is
+// mostly a small part of what was rewritten.
+std::string ChangeScanBuilder::matched(const std::string& relation) const {
+  const auto count = [](const char* type) {
+    return fmt::format("count(*) FILTER (WHERE {} = '{}')", cdf::kChangeTypeColumn, type);
+  };
+  std::string is_update = fmt::format("{} > 0 AND {} > 0", count("delete"), count("insert"));
+  if (!key_.empty()) {
+    const auto key_of = [&](const char* type) {
+      return fmt::format("any_value({}) FILTER (WHERE {} = '{}')", key_struct(),
+                         cdf::kChangeTypeColumn, type);
+    };
+    is_update += fmt::format(" AND {} IS NOT DISTINCT FROM {}", key_of("delete"), key_of("insert"));
+  }
+  const std::string change_type = fmt::format(
+      "CASE WHEN NOT changed.is_update THEN candidate.{0} WHEN candidate.{0} = 'delete' THEN "
+      "'update_preimage' ELSE 'update_postimage' END",
+      cdf::kChangeTypeColumn);
+  return fmt::format(
+      "SELECT {0} FROM {1} AS candidate JOIN (SELECT {2} AS version, {3} AS row_id, {4} AS "
+      "is_update FROM {1} GROUP BY {2}, {3} HAVING NOT ({5} = 1 AND {6} = 1 AND min({7}) = "
+      "max({7}))) AS changed ON candidate.{2} = changed.version AND candidate.{3} = changed.row_id",
+      columns("candidate", change_type), relation, cdf::kCommitVersionColumn, kRowIdColumn,
+      is_update, count("delete"), count("insert"), kRowVersionColumn);
+}
+
+// Update images without their counterpart under the same primary key are a delete and an insert.
+std::string ChangeScanBuilder::recorded(const std::string& relation) const {
+  if (key_.empty())
+    return fmt::format("SELECT {} FROM {} AS r",
+                       columns("r", fmt::format("r.{}", cdf::kChangeTypeColumn)), relation);
+  const auto has = [](const char* type) {
+    return fmt::format("bool_or({} = '{}')", cdf::kChangeTypeColumn, type);
+  };
+  const std::string change_type = fmt::format(
+      "CASE WHEN lone.key IS NULL OR r.{0} NOT IN ('update_preimage', 'update_postimage') THEN "
+      "r.{0} WHEN r.{0} = 'update_preimage' THEN 'delete' ELSE 'insert' END",
+      cdf::kChangeTypeColumn);
+  return fmt::format(
+      "SELECT {0} FROM (SELECT *, {1} AS __strandline_key FROM {2}) AS r LEFT JOIN (SELECT {3} AS "
+      "version, {1} AS key FROM {2} WHERE {4} IN ('update_preimage', 'update_postimage') GROUP BY "
+      "1, 2 HAVING NOT ({5} AND {6})) AS lone ON r.{3} = lone.version AND r.__strandline_key IS "
+      "NOT DISTINCT FROM lone.key",
+      columns("r", change_type), key_struct(), relation, cdf::kCommitVersionColumn,
+      cdf::kChangeTypeColumn, has("update_preimage"), has("update_postimage"));
+}
+
+Result<std::unique_ptr<Scan>> ChangeScanBuilder::build() {
+  Part plain = make_part();    // inserts and deletes as they are
+  Part pairing = make_part();  // inserts and deletes to be matched
+  Part recordings = make_part();
+  for (const cdf::CommitChanges& commit : plan_.commits) {
+    const bool needs_matching = commit.needs_matching(plan_.mode);
+    for (const cdf::FileChange& change : commit.files) {
+      Part& part = change.kind == ChangeKind::kRecorded ? recordings
+                   : needs_matching                     ? pairing
+                                                        : plain;
+      SL_TRY(add(&part, commit, change));
+    }
+  }
+  std::string sql;
+  const auto put = [&sql](const std::string& select) {
+    sql += (sql.empty() ? "" : " UNION ALL ") + select;
+  };
+  if (!plain.empty() || (pairing.empty() && recordings.empty())) {
+    SL_ASSIGN(const std::string relation, scan(plain, false));
+    put(fmt::format("SELECT * FROM {} AS p", relation));
+  }
+  if (!pairing.empty()) {
+    SL_ASSIGN(const std::string relation, scan(pairing, true));
+    put(matched(relation));
+  }
+  if (!recordings.empty()) {
+    SL_ASSIGN(const std::string relation, scan(recordings, false));
+    put(recorded(relation));
+  }
+  result_->set_sql("(" + sql + ")");
+  return std::unique_ptr<Scan>(std::move(result_));
+}
+
+// The types that rows of a change may have in the end.
+std::vector<std::string> possible_types(const cdf::FileChange& change, bool needs_matching) {
+  switch (change.kind) {
+    case ChangeKind::kInsert:
+      if (needs_matching) return {"insert", "update_postimage"};
+      return {"insert"};
+    case ChangeKind::kDelete:
+      if (needs_matching) return {"delete", "update_preimage"};
+      return {"delete"};
+    case ChangeKind::kRecorded:
+      // Whatever its writer wrote: nothing is known.
+      return {};
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Scan>> scan_changes(Connection& connection, const delta::Table& table,
+                                           const cdf::ChangePlan& plan) {
+  return ChangeScanBuilder(connection, table, plan).build();
+}
+
+Status prune_changes(Connection& connection, const ChangeCondition& condition,
+                     cdf::ChangePlan* plan) {
+  // Each commit with each type that its rows may have; null for whatever the file says, which no
+  // condition on types rules out.
+  std::string rows;
+  for (const cdf::CommitChanges& commit : plan->commits) {
+    std::set<std::string> types;
+    for (const cdf::FileChange& change : commit.files) {
+      const auto possible = possible_types(change, commit.needs_matching(plan->mode));
+      for (const std::string& type : possible) types.insert(quote_literal(type));
+      if (possible.empty()) types.insert("CAST(NULL AS VARCHAR)");
+    }
+    for (const std::string& type : types) {
+      rows += fmt::format("{}({}, {}, make_timestamptz({}))", rows.empty() ? "" : ", ", type,
+                          commit.version, commit.timestamp_ms * 1000);
+    }
+  }
+  if (rows.empty()) return {};
+  const auto given = [](const std::string& text) { return text.empty() ? "true" : text; };
+  SL_ASSIGN(const Rows kept,
+            connection.query(fmt::format(
+                "SELECT {0}, {1} FROM (VALUES {3}) AS t({0}, {1}, {2}) WHERE ({4}) AND ({0} IS "
+                "NULL OR ({5}))",
+                cdf::kChangeTypeColumn, cdf::kCommitVersionColumn, cdf::kCommitTimestampColumn,
+                rows, given(condition.of_commits), given(condition.of_types))));
+  std::set<std::pair<std::string, std::string>> wanted;
+  for (const auto& row : kept.rows) wanted.emplace(row[1].value_or(""), row[0].value_or(""));
+
+  std::vector<cdf::CommitChanges> commits;
+  for (cdf::CommitChanges& commit : plan->commits) {
+    const bool needs_matching = commit.needs_matching(plan->mode);
+    const std::string version = std::to_string(commit.version);
+    const auto may_match = [&](const cdf::FileChange& change) {
+      const auto possible = possible_types(change, needs_matching);
+      if (possible.empty()) return wanted.contains({version, ""});
+      return std::any_of(possible.begin(), possible.end(),
+                         [&](const std::string& type) { return wanted.contains({version, type}); });
+    };
+    // Matching needs both sides.
+    if (needs_matching) {
+      if (std::none_of(commit.files.begin(), commit.files.end(), may_match)) continue;
+    } else {
+      std::erase_if(commit.files,
+                    [&](const cdf::FileChange& change) { return !may_match(change); });
+    }
+    if (!commit.files.empty()) commits.push_back(std::move(commit));
+  }
+  plan->commits = std::move(commits);
+  return {};
+}
+
+}  // namespace strandline::duck

@@ -1,0 +1,35 @@
+// The change data feed of tables named in SQL and on the command line.
+#pragma once
+
+#include <strandline/strandline.h>
+
+#include <atomic>
+#include <functional>
+#include <string>
+
+#include "cdf/plan.h"
+#include "engine/context.h"
+
+namespace strandline::engine {
+
+// The table of a name as text, with backquotes where needed: "s.t", "`s`.`dotted.name`",
+// "delta.`/path`". Errors: TABLE_OR_VIEW_NOT_FOUND, DELTA_TABLE_ONLY_OPERATION for views,
+// DELTA_MISSING_DELTA_TABLE for paths, INVALID_NAME.
+Result<delta::Table> feed_table(const Context& context, const std::string& name);
+// The table at a path. Errors: DELTA_MISSING_DELTA_TABLE.
+Result<delta::Table> feed_table_at(const Context& context, const std::string& path);
+
+// "2026-01-31[ 12:00:00[.123]][ +01:00]", UTC without an offset. Errors: DELTA_TIMESTAMP_INVALID.
+Result<cdf::Timestamp> parse_timestamp(duck::Connection& connection, const std::string& text);
+
+// The setting under which ends after the newest commit are no errors.
+bool tolerates_out_of_range(const Context& context);
+
+// Prints the rows of a query.
+using ShowRows = std::function<Status(const std::string& query)>;
+
+// See Session::changes. Stops, without an error, when `stop` is set.
+Status show_changes(const Context& context, const ChangesOptions& options, const ShowRows& show,
+                    const std::atomic<bool>& stop);
+
+}  // namespace strandline::engine

@@ -1,0 +1,99 @@
+"""The change data feed of random histories: what was there before a version, and the feed of that
+version, give what is there after it. Both feeds; with and without deletion vectors and partitions."""
+
+import random
+
+import pytest
+from harness import query, sql_text
+
+PROPERTIES = {
+    "automatic": {"delta.enableRowTracking": "true"},
+    "recorded": {"delta.enableRowTracking": "false", "delta.enableChangeDataFeed": "true"},
+}
+STATEMENTS = 14
+
+
+def statement(rng, table, next_id):
+    """One random statement; ids from next_id on are new."""
+    some = f"id % {rng.randint(2, 5)} = {rng.randint(0, 1)}"
+    value, part = rng.randint(0, 3), rng.choice("abc")
+    rows = ", ".join(f"({next_id + i}, {rng.randint(0, 3)}, '{rng.choice('abc')}')" for i in range(4))
+    known = f"({rng.randint(1, next_id - 1)}, {value})"
+    return rng.choice([
+        f"INSERT INTO {table} VALUES {rows}",
+        f"INSERT INTO {table} VALUES {rows}",
+        f"UPDATE {table} SET v = v + 1 WHERE {some}",
+        f"UPDATE {table} SET v = v WHERE id < 3",
+        f"UPDATE {table} SET p = '{part}' WHERE {some}",
+        f"DELETE FROM {table} WHERE {some}",
+        f"DELETE FROM {table} WHERE p = '{part}'",
+        f"MERGE INTO {table} AS t USING (SELECT id, v FROM VALUES {known}, ({next_id}, 9) AS s(id, v)) AS s "
+        f"ON t.id = s.id WHEN MATCHED AND t.v > 2 THEN DELETE WHEN MATCHED THEN UPDATE SET v = s.v "
+        f"WHEN NOT MATCHED THEN INSERT (id, v, p) VALUES (s.id, s.v, '{part}') "
+        f"WHEN NOT MATCHED BY SOURCE AND t.v = 1 THEN UPDATE SET v = 8",
+        f"INSERT OVERWRITE {table} SELECT id, v, p FROM {table} WHERE {some}",
+        f"TRUNCATE TABLE {table}",
+    ])
+
+
+def history(seed, table):
+    rng = random.Random(seed)
+    made = [f"INSERT INTO {table} VALUES (1, 1, 'a'), (2, 2, 'b'), (3, 3, 'c'), (4, 0, 'a')"]
+    for step in range(1, STATEMENTS):
+        made.append(statement(rng, table, step * 10))
+    return made
+
+
+def create(table, feed, vectors, partitioned):
+    properties = {**PROPERTIES[feed], "delta.enableDeletionVectors": str(vectors).lower()}
+    text = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
+    by = " PARTITIONED BY (p)" if partitioned else ""
+    return f"CREATE TABLE {table} (id INT, v INT, p STRING){by} TBLPROPERTIES ({text})"
+
+
+COLUMNS = "id, v, p"
+
+
+def differing_rows(table, version):
+    """Before and what came, against after and what went: empty when the feed tells the change."""
+    feed = f"SELECT {COLUMNS}, _change_type AS c FROM table_changes('{table}', {version}, {version})"
+    came = f"SELECT {COLUMNS} FROM ({feed}) WHERE c IN ('insert', 'update_postimage')"
+    went = f"SELECT {COLUMNS} FROM ({feed}) WHERE c IN ('delete', 'update_preimage')"
+    before = f"SELECT {COLUMNS} FROM {table} VERSION AS OF {version - 1}"
+    after = f"SELECT {COLUMNS} FROM {table} VERSION AS OF {version}"
+    left = f"({before} UNION ALL {came})"
+    right = f"({after} UNION ALL {went})"
+    return (f"SELECT {version} AS version, count(*) AS n FROM "
+            f"(({left} EXCEPT ALL {right}) UNION ALL ({right} EXCEPT ALL {left}))")
+
+
+@pytest.mark.parametrize("feed", PROPERTIES)
+@pytest.mark.parametrize("vectors", [False, True])
+@pytest.mark.parametrize("partitioned", [False, True])
+@pytest.mark.parametrize("seed", range(2))
+def test_the_feed_tells_what_changed(tmp_path, feed, vectors, partitioned, seed):
+    sql_text(tmp_path, ";\n".join([create("t", feed, vectors, partitioned), *history(seed, "t")]))
+    changes = query(tmp_path, f"SELECT {COLUMNS}, _change_type AS c, _commit_version AS n FROM table_changes('t', 0)")
+    last = max(row["n"] for row in changes)
+    assert last > STATEMENTS // 2
+    checks = query(tmp_path, ";\n".join(differing_rows("t", version) for version in range(1, last + 1)))
+    assert [row for row in checks if row["n"] != 0] == []
+    for version in range(1, last + 1):
+        here = [row for row in changes if row["n"] == version]
+        assert {row["c"] for row in here} <= {"insert", "delete", "update_preimage", "update_postimage"}
+        # No statement above changes an id by UPDATE: both images of a row have the same one.
+        images = [sorted(row["id"] for row in here if row["c"] == c) for c in ("update_preimage", "update_postimage")]
+        assert images[0] == images[1], f"version {version}"
+
+
+@pytest.mark.parametrize("vectors", [False, True])
+def test_both_feeds_tell_the_same(tmp_path, vectors):
+    for table, feed in (("a", "automatic"), ("r", "recorded")):
+        sql_text(tmp_path, ";\n".join([create(table, feed, vectors, False), *history(7, table)]))
+
+    def bag(table):
+        rows = query(tmp_path, f"SELECT {COLUMNS}, _change_type AS c, _commit_version AS n "
+                               f"FROM table_changes('{table}', 0)")
+        return sorted(map(str, (tuple(row.values()) for row in rows)))
+
+    assert bag("a") == bag("r")
