@@ -126,27 +126,31 @@ std::string ChangeScanBuilder::key_struct() const {
 // Deletes and inserts with row ids -> changes. The ids are read first, and alone: what changed is
 // mostly a small part of what was rewritten.
 std::string ChangeScanBuilder::matched(const std::string& relation) const {
-  const auto count = [](const char* type) {
-    return fmt::format("count(*) FILTER (WHERE {} = '{}')", cdf::kChangeTypeColumn, type);
-  };
-  std::string is_update = fmt::format("{} > 0 AND {} > 0", count("delete"), count("insert"));
+  const std::string both = "bool_or(is_insert) AND NOT bool_and(is_insert)";
+  std::string is_update = both;
+  std::string key;
   if (!key_.empty()) {
-    const auto key_of = [&](const char* type) {
-      return fmt::format("any_value({}) FILTER (WHERE {} = '{}')", key_struct(),
-                         cdf::kChangeTypeColumn, type);
-    };
-    is_update += fmt::format(" AND {} IS NOT DISTINCT FROM {}", key_of("delete"), key_of("insert"));
+    key = ", " + key_struct() + " AS key";
+    is_update +=
+        " AND any_value(key) FILTER (WHERE is_insert) IS NOT DISTINCT FROM any_value(key) FILTER "
+        "(WHERE NOT is_insert)";
   }
+  const std::string ids = fmt::format(
+      "SELECT {} AS version, {} AS row_id, {} AS row_version, {} = 'insert' AS is_insert{} FROM {}",
+      cdf::kCommitVersionColumn, kRowIdColumn, kRowVersionColumn, cdf::kChangeTypeColumn, key,
+      relation);
   const std::string change_type = fmt::format(
       "CASE WHEN NOT changed.is_update THEN candidate.{0} WHEN candidate.{0} = 'delete' THEN "
       "'update_preimage' ELSE 'update_postimage' END",
       cdf::kChangeTypeColumn);
   return fmt::format(
-      "SELECT {0} FROM {1} AS candidate JOIN (SELECT {2} AS version, {3} AS row_id, {4} AS "
-      "is_update FROM {1} GROUP BY {2}, {3} HAVING NOT ({5} = 1 AND {6} = 1 AND min({7}) = "
-      "max({7}))) AS changed ON candidate.{2} = changed.version AND candidate.{3} = changed.row_id",
-      columns("candidate", change_type), relation, cdf::kCommitVersionColumn, kRowIdColumn,
-      is_update, count("delete"), count("insert"), kRowVersionColumn);
+      "SELECT {} FROM {} AS candidate JOIN (SELECT version, row_id, {} AS is_update FROM ({}) "
+      "GROUP "
+      "BY version, row_id HAVING NOT (count(*) = 2 AND {} AND min(row_version) = "
+      "max(row_version))) AS changed ON candidate.{} = changed.version AND candidate.{} = "
+      "changed.row_id",
+      columns("candidate", change_type), relation, is_update, ids, both, cdf::kCommitVersionColumn,
+      kRowIdColumn);
 }
 
 // Update images without their counterpart under the same primary key are a delete and an insert.

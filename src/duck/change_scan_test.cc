@@ -1,0 +1,154 @@
+#include "duck/change_scan.h"
+
+#include <gmock/gmock.h>
+
+#include "cdf/primary_key.h"
+#include "duck/test_tables.h"
+
+namespace strandline::duck {
+namespace {
+
+using cdf::ChangeKind;
+using cdf::FeedMode;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// Plans made by hand over files of a table (k, v) that tracks its rows.
+class ChangeScanTest : public DeltaIoTest {
+ protected:
+  void SetUp() override {
+    DeltaIoTest::SetUp();
+    if (HasFatalFailure()) return;
+    definition_ = define({field("k", TypeId::kLong), field("v", TypeId::kString)});
+    definition_.protocol = {1, 7, {}, {"rowTracking", "domainMetadata"}};
+    definition_.metadata.configuration = {
+        {"delta.enableRowTracking", "true"},
+        {"delta.rowTracking.materializedRowIdColumnName", "_ids"},
+        {"delta.rowTracking.materializedRowCommitVersionColumnName", "_versions"}};
+    plan_.mode = FeedMode::kAutomatic;
+  }
+
+  // Rows "k, v, id, version" as a file.
+  delta::AddFile file(const std::string& rows) {
+    WriteOptions options;
+    options.with_row_ids = true;
+    return written(fmt::format("SELECT k::BIGINT AS k, v::VARCHAR AS v, id::BIGINT AS {}, "
+                               "version::BIGINT AS {} FROM (VALUES {}) AS r(k, v, id, version)",
+                               kRowIdColumn, kRowVersionColumn, rows),
+                   options);
+  }
+  // Rows "k, v, type" as a file of the recorded feed.
+  delta::AddFile recorded(const std::string& rows) {
+    WriteOptions options;
+    options.change_data = true;
+    return written(fmt::format("SELECT k::BIGINT AS k, v::VARCHAR AS v, type AS _change_type FROM "
+                               "(VALUES {}) AS r(k, v, type)",
+                               rows),
+                   options);
+  }
+  delta::AddFile written(const std::string& query, const WriteOptions& options) {
+    auto files = write_files(*connection_, table(), definition_, query, options);
+    EXPECT_TRUE(files.ok() && files->size() == 1);
+    if (!files.ok()) return {};
+    files->at(0).base_row_id = 1000;
+    files->at(0).default_row_commit_version = 9;
+    return files->at(0);
+  }
+
+  void commit(std::vector<std::pair<ChangeKind, delta::AddFile>> files) {
+    cdf::CommitChanges changes;
+    changes.version = static_cast<delta::Version>(plan_.commits.size()) + 1;
+    changes.timestamp_ms = changes.version * 1000 + 7;
+    for (auto& [kind, file] : files) changes.files.push_back({kind, std::move(file), {}});
+    plan_.commits.push_back(std::move(changes));
+  }
+
+  std::vector<std::string> changes(
+      const std::string& select = "_commit_version, _change_type, k, v") {
+    plan_.definition = std::make_shared<const delta::Snapshot>(definition_);
+    auto scan = scan_changes(*connection_, table(), plan_);
+    EXPECT_TRUE(scan.ok()) << scan.error().message;
+    if (!scan.ok()) return {};
+    return query_rows(fmt::format("SELECT {} FROM {} AS t", select, (*scan)->sql()));
+  }
+
+  delta::Snapshot definition_;
+  cdf::ChangePlan plan_;
+};
+
+TEST_F(ChangeScanTest, CopiedRowsAreDroppedAndIdsPaired) {
+  commit({{ChangeKind::kInsert, file("(1, 'a', 0, 1), (2, 'b', 1, 1), (3, 'c', 2, 1)")}});
+  commit({{ChangeKind::kDelete, file("(1, 'a', 0, 1), (2, 'b', 1, 1), (3, 'c', 2, 1)")},
+          {ChangeKind::kInsert, file("(1, 'a', 0, 1), (2, 'B', 1, 2), (4, 'd', NULL, NULL)")}});
+  EXPECT_THAT(changes(),
+              ElementsAre("1|insert|1|a", "1|insert|2|b", "1|insert|3|c", "2|delete|3|c",
+                          "2|insert|4|d", "2|update_postimage|2|B", "2|update_preimage|2|b"));
+  EXPECT_THAT(changes("DISTINCT _commit_version, _commit_timestamp"),
+              ElementsAre("1|1970-01-01 00:00:01.007+00", "2|1970-01-01 00:00:02.007+00"));
+}
+
+TEST_F(ChangeScanTest, RowsThatGoBackAreUpdates) {
+  commit({{ChangeKind::kDelete, file("(1, 'b', 0, 5)")},
+          {ChangeKind::kInsert, file("(1, 'a', 0, 3)")}});
+  EXPECT_THAT(changes(), ElementsAre("1|update_postimage|1|a", "1|update_preimage|1|b"));
+}
+
+TEST_F(ChangeScanTest, CommitsAreMatchedApart) {
+  commit({{ChangeKind::kDelete, file("(1, 'a', 0, 1), (2, 'b', 1, 1)")},
+          {ChangeKind::kInsert, file("(2, 'b', 1, 1)")}});
+  commit({{ChangeKind::kInsert, file("(1, 'a', 0, 1)")},
+          {ChangeKind::kDelete, file("(2, 'b', 1, 1)")}});
+  EXPECT_THAT(changes(), ElementsAre("1|delete|1|a", "2|delete|2|b", "2|insert|1|a"));
+}
+
+TEST_F(ChangeScanTest, UpdatesOfThePrimaryKeyAreDeletesAndInserts) {
+  definition_.metadata.configuration[cdf::kPrimaryKeyProperty] = "[\"k\"]";
+  commit({{ChangeKind::kDelete, file("(1, 'a', 0, 1), (2, 'b', 1, 1), (NULL, 'x', 2, 1)")},
+          {ChangeKind::kInsert, file("(1, 'A', 0, 2), (3, 'b', 1, 2), (NULL, 'y', 2, 2)")}});
+  EXPECT_THAT(changes(), ElementsAre("1|delete|2|b", "1|insert|3|b", "1|update_postimage|1|A",
+                                     "1|update_postimage|NULL|y", "1|update_preimage|1|a",
+                                     "1|update_preimage|NULL|x"));
+  plan_.commits.clear();
+  plan_.mode = FeedMode::kLegacy;
+  commit({{ChangeKind::kRecorded,
+           recorded("(1, 'a', 'update_preimage'), (1, 'A', 'update_postimage'), "
+                    "(2, 'b', 'update_preimage'), (3, 'b', 'update_postimage'), "
+                    "(4, 'd', 'delete'), (5, 'e', 'insert')")}});
+  EXPECT_THAT(changes(), ElementsAre("1|delete|2|b", "1|delete|4|d", "1|insert|3|b", "1|insert|5|e",
+                                     "1|update_postimage|1|A", "1|update_preimage|1|a"));
+}
+
+TEST_F(ChangeScanTest, RecordedTypesArePassedOn) {
+  plan_.mode = FeedMode::kLegacy;
+  commit({{ChangeKind::kRecorded, recorded("(1, 'a', 'update_pre'), (2, 'b', NULL)")}});
+  EXPECT_THAT(changes(), ElementsAre("1|NULL|2|b", "1|update_pre|1|a"));
+}
+
+TEST_F(ChangeScanTest, AnEmptyPlanHasTheColumns) { EXPECT_THAT(changes(), IsEmpty()); }
+
+TEST_F(ChangeScanTest, ConditionsLeaveFilesOut) {
+  const auto insert = file("(1, 'a', 0, 1)");
+  const auto kept = [&](const std::string& of_commits, const std::string& of_types) {
+    plan_.commits.clear();
+    commit({{ChangeKind::kInsert, insert}});
+    commit({{ChangeKind::kDelete, insert}});
+    commit({{ChangeKind::kDelete, insert}, {ChangeKind::kInsert, insert}});
+    commit({{ChangeKind::kRecorded, insert}});
+    const auto done = prune_changes(*connection_, {of_commits, of_types}, &plan_);
+    EXPECT_TRUE(done.ok()) << done.error().message;
+    std::string text;
+    for (const auto& one : plan_.commits) {
+      text += fmt::format("{}x{} ", one.version, one.files.size());
+    }
+    return text;
+  };
+  EXPECT_EQ(kept("", "_change_type = 'insert'"), "1x1 3x2 4x1 ");
+  EXPECT_EQ(kept("", "_change_type = 'update_preimage'"), "3x2 4x1 ");
+  EXPECT_EQ(kept("_commit_version >= 2 AND _commit_version < 4", "_change_type <> 'insert'"),
+            "2x1 3x2 ");
+  EXPECT_EQ(kept("_commit_timestamp > '1970-01-01 00:00:03.5'", ""), "4x1 ");
+  EXPECT_FALSE(prune_changes(*connection_, {"nonsense", ""}, &plan_).ok());
+}
+
+}  // namespace
+}  // namespace strandline::duck
