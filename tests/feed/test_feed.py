@@ -1,10 +1,11 @@
 """The change data feed of random histories: what was there before a version, and the feed of that
 version, give what is there after it. Both feeds; with and without deletion vectors and partitions."""
 
+import os
 import random
 
 import pytest
-from harness import query, sql_text
+from harness import SqlError, query, sql_text
 
 PROPERTIES = {
     "automatic": {"delta.enableRowTracking": "true"},
@@ -97,3 +98,23 @@ def test_both_feeds_tell_the_same(tmp_path, vectors):
         return sorted(map(str, (tuple(row.values()) for row in rows)))
 
     assert bag("a") == bag("r")
+
+
+def test_times_grow_with_versions(tmp_path):
+    sql_text(tmp_path, "CREATE TABLE t (id INT) TBLPROPERTIES ('delta.enableInCommitTimestamps' = 'false');"
+                       "INSERT INTO t VALUES (1); INSERT INTO t VALUES (2); INSERT INTO t VALUES (3)")
+    log = tmp_path / "main" / "default" / "t" / "_delta_log"
+    for version in range(4):
+        os.utime(log / f"{version:020}.json", (1_700_000_000 - version, 1_700_000_000 - version))
+    times = query(tmp_path, "SELECT _commit_version AS n, unix_millis(_commit_timestamp) AS ms "
+                            "FROM table_changes('t', 0) ORDER BY n")
+    assert [(row["n"], row["ms"]) for row in times] == [(v, 1_700_000_000_000 + v) for v in (1, 2, 3)]
+
+
+def test_a_file_that_is_gone_is_named_with_its_version(tmp_path):
+    sql_text(tmp_path, "CREATE TABLE t (id INT); INSERT INTO t VALUES (1); INSERT OVERWRITE t VALUES (2)")
+    table = tmp_path / "main" / "default" / "t"
+    first = min((f for f in table.glob("*.parquet")), key=lambda f: f.stat().st_mtime_ns)
+    first.unlink()
+    with pytest.raises(SqlError, match=f"DELTA_CHANGE_DATA_FILE_NOT_FOUND.*version 1.*{first.name}"):
+        query(tmp_path, "SELECT * FROM table_changes('t', 0)")
