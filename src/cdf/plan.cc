@@ -32,16 +32,6 @@ struct State {
   std::shared_ptr<const Snapshot> definition;
 };
 
-std::shared_ptr<Snapshot> without_files(const Snapshot& snapshot) {
-  auto definition = std::make_shared<Snapshot>();
-  definition->table_path = snapshot.table_path;
-  definition->version = snapshot.version;
-  definition->protocol = snapshot.protocol;
-  definition->metadata = snapshot.metadata;
-  definition->schema = snapshot.schema;
-  return definition;
-}
-
 bool records_changes(const Snapshot& state) {
   return state.property_is_true("delta.enableChangeDataFeed");
 }
@@ -51,10 +41,13 @@ class Planner {
   Planner(const delta::Table& table, const RangeRequest& request)
       : table_(table), request_(request) {}
 
+  Result<std::optional<Version>> start() {
+    SL_TRY(open());
+    return resolve_start();
+  }
+
   Result<ChangePlan> plan() {
-    SL_ASSIGN(latest_, table_.snapshot());
-    SL_TRY(delta::check_feed_readable(latest_->protocol, table_.path()));
-    SL_ASSIGN(log_, delta::list_log(table_.store().get(), table_.path()));
+    SL_TRY(open());
     plan_.definition = without_files(*latest_);
     SL_ASSIGN(const bool has_versions, resolve_range());
     if (!has_versions) {
@@ -71,6 +64,13 @@ class Planner {
   }
 
  private:
+  Status open() {
+    SL_ASSIGN(latest_, table_.snapshot());
+    SL_TRY(delta::check_feed_readable(latest_->protocol, table_.path()));
+    SL_ASSIGN(log_, delta::list_log(table_.store().get(), table_.path()));
+    return {};
+  }
+
   // False: an empty range.
   Result<bool> resolve_range();
   Result<std::optional<Version>> resolve_start();
@@ -82,6 +82,7 @@ class Planner {
   Status read_commits();
   Status choose_mode();
   Status choose_schema();
+  Status check_stream_schema();
   Status check_columns(const Snapshot& definition) const;
   Status list_changes();
 
@@ -260,6 +261,14 @@ Status Planner::read_commits() {
     const Snapshot& state = *states_.back().definition;
     const bool legacy = records_changes(state);
     const bool tracking = state.row_tracking_enabled();
+    const bool ends_legacy = !legacy && !without_legacy_;
+    const bool ends_tracking = !tracking && !without_tracking_;
+    if (request_.stream_definition && (legacy || tracking) && (without_legacy_ || ends_legacy) &&
+        (without_tracking_ || ends_tracking)) {
+      if (states_.back().from == version) states_.pop_back();
+      plan_.last = version - 1;
+      break;
+    }
     if (!legacy && !without_legacy_) without_legacy_ = version;
     if (!tracking && !without_tracking_) without_tracking_ = version;
     if (!legacy && !tracking && !request_.mode) {
@@ -324,6 +333,7 @@ Status Planner::check_columns(const Snapshot& definition) const {
 // The newest schema reads an unmapped table's recorded feed, where it can; a mapped table's and
 // the automatic feed are read by the end's.
 Status Planner::choose_schema() {
+  if (request_.stream_definition) return check_stream_schema();
   const auto is_mapped = [](const Snapshot& state) {
     return state.column_mapping_mode() != "none";
   };
@@ -343,8 +353,32 @@ Status Planner::choose_schema() {
                                 : "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE",
                             "the change data of {} for range [{} , {}] spans a schema change: {} "
                             "at version {}. Read [{} , {}] and [{} , {}]",
-                            table_.path(), plan_.first, plan_.last, *why, split, plan_.first,
+                            table_.path(), plan_.first, plan_.last, why->why, split, plan_.first,
                             split - 1, split, plan_.last);
+  }
+  return {};
+}
+
+// A stream keeps the columns it began with: older data may lack some, newer may not.
+Status Planner::check_stream_schema() {
+  plan_.definition = request_.stream_definition;
+  const Snapshot& columns = *plan_.definition;
+  SL_TRY(check_columns(columns));
+  for (const State& state : states_) {
+    auto why = why_unreadable(*state.definition, columns);
+    const auto lost = why_unreadable(columns, *state.definition);
+    if (why && why->column_is_missing && !lost) {
+      return invalid_data("DELTA_SCHEMA_CHANGED_WITH_VERSION",
+                          "Detected schema change in version {} of {}: columns were added that the "
+                          "stream does not read yet; start the stream again",
+                          state.from, table_.path());
+    }
+    if (!why && state.from > columns.version && lost && lost->column_is_missing) why = lost;
+    if (!why) continue;
+    return invalid_data("DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE",
+                        "the stream of {} cannot go on over version {}: between it and the "
+                        "stream's columns {}; begin a new stream after it, without its checkpoint",
+                        table_.path(), state.from, why->why);
   }
   return {};
 }
@@ -359,6 +393,16 @@ Status Planner::list_changes() {
 
 }  // namespace
 
+std::shared_ptr<Snapshot> without_files(const Snapshot& snapshot) {
+  auto definition = std::make_shared<Snapshot>();
+  definition->table_path = snapshot.table_path;
+  definition->version = snapshot.version;
+  definition->protocol = snapshot.protocol;
+  definition->metadata = snapshot.metadata;
+  definition->schema = snapshot.schema;
+  return definition;
+}
+
 bool CommitChanges::needs_matching(FeedMode mode) const {
   if (mode != FeedMode::kAutomatic) return false;
   const auto has = [this](ChangeKind kind) {
@@ -366,6 +410,14 @@ bool CommitChanges::needs_matching(FeedMode mode) const {
                        [kind](const FileChange& change) { return change.kind == kind; });
   };
   return has(ChangeKind::kInsert) && has(ChangeKind::kDelete);
+}
+
+Result<std::optional<Version>> resolve_start(const delta::Table& table, const Bound& start,
+                                             bool tolerate_out_of_range) {
+  RangeRequest request;
+  request.start = start;
+  request.tolerate_out_of_range = tolerate_out_of_range;
+  return Planner(table, request).start();
 }
 
 Result<ChangePlan> plan_changes(const delta::Table& table, const RangeRequest& request) {

@@ -38,6 +38,9 @@ struct RangeRequest {
   // of errors.
   bool tolerate_out_of_range = false;
   std::optional<FeedMode> mode;  // none: legacy where it serves the whole range, else automatic
+  // For streams. If set, the columns to read, fixed when the stream started; and the range ends
+  // before a version from which on another feed serves the table.
+  std::shared_ptr<const delta::Snapshot> stream_definition = nullptr;
 };
 
 enum class ChangeKind { kInsert, kDelete, kRecorded };
@@ -80,7 +83,17 @@ struct ChangePlan {
 // DELTA_VERSION_NOT_FOUND, DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION; kUnsupported features and
 // DELTA_CHANGE_DATA_INCOMPLETE_REMOVE; kCorrupt DELTA_ROW_ID_MISSING,
 // DELTA_CHANGE_DATA_FILE_UNCHANGED; those of Table.
+// With a stream's definition, schema changes are kInvalidData DELTA_SCHEMA_CHANGED_WITH_VERSION (a
+// new column: start the stream again) or DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE.
 Result<ChangePlan> plan_changes(const delta::Table& table, const RangeRequest& request);
+
+// The version a range from this start begins with; nullopt: after the newest one, which is
+// tolerated. Errors: of the start, as above.
+Result<std::optional<delta::Version>> resolve_start(const delta::Table& table, const Bound& start,
+                                                    bool tolerate_out_of_range);
+
+// Protocol, metadata and schema of a snapshot, without its files.
+std::shared_ptr<delta::Snapshot> without_files(const delta::Snapshot& snapshot);
 
 // After reading failed: the first file of the plan that is gone, with its version.
 // Code DELTA_CHANGE_DATA_FILE_NOT_FOUND.
