@@ -237,7 +237,10 @@ Result<bool> Planner::resolve_range() {
 }
 
 Status Planner::read_commits() {
-  SL_ASSIGN(const auto start, table_.snapshot(plan_.first));
+  auto start = latest_;
+  if (plan_.first != latest_->version) {
+    SL_ASSIGN(start, table_.snapshot(plan_.first));
+  }
   states_.push_back({plan_.first, without_files(*start)});
   for (Version version = plan_.first; version <= plan_.last; ++version) {
     SL_ASSIGN(std::vector<Action> actions, table_.commit(version));

@@ -139,6 +139,20 @@ void RowSet::union_with(const RowSet& other) {
   }
 }
 
+void RowSet::subtract(const RowSet& other) {
+  if (this == &other) {
+    impl_->parts.clear();
+    return;
+  }
+  for (Impl::Part& part : impl_->parts) {
+    const Impl::Part* const less = other.impl_->find(part.key);
+    if (less != nullptr) roaring_bitmap_andnot_inplace(part.bitmap.get(), less->bitmap.get());
+  }
+  // Written sets have no empty parts.
+  std::erase_if(impl_->parts,
+                [](const Impl::Part& part) { return roaring_bitmap_is_empty(part.bitmap.get()); });
+}
+
 bool RowSet::contains(uint64_t position) const {
   const Impl::Part* const part = impl_->find(high(position));
   return part != nullptr && roaring_bitmap_contains(part->bitmap.get(), low(position));

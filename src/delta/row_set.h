@@ -25,6 +25,7 @@ class RowSet {
   void add(uint64_t position);
   void add_many(const uint64_t* positions, size_t count);
   void union_with(const RowSet& other);
+  void subtract(const RowSet& other);
   bool contains(uint64_t position) const;
   uint64_t cardinality() const;
   bool empty() const { return cardinality() == 0; }

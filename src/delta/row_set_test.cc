@@ -36,6 +36,14 @@ TEST(RowSet, BehavesLikeASet) {
   const auto restored = RowSet::deserialize(rows.serialize());
   ASSERT_TRUE(restored.ok());
   EXPECT_EQ(positions(*restored), positions(rows));
+
+  RowSet rest = rows;
+  rest.subtract(other);
+  for (const uint64_t position : positions(other)) expected.erase(position);
+  EXPECT_EQ(positions(rest), std::vector<uint64_t>(expected.begin(), expected.end()));
+  EXPECT_TRUE(RowSet::deserialize(rest.serialize()).ok());
+  rest.subtract(rest);
+  EXPECT_TRUE(rest.empty());
 }
 
 TEST(RowSet, CopiesAreDeep) {

@@ -75,17 +75,27 @@ Status ChangeScanBuilder::add(Part* part, const cdf::CommitChanges& commit,
     file.change_type = change.kind == ChangeKind::kInsert ? "insert" : "delete";
   file.version = commit.version;
   file.timestamp_us = commit.timestamp_ms * 1000;
+  delta::AddFile read = change.file;
   if (change.only_deleted_by) {
-    auto rows = table_.deletion_vector(*change.only_deleted_by);
-    if (!rows.ok()) {
+    const auto load = [&](const delta::DeletionVectorDescriptor& vector) -> Result<delta::RowSet> {
+      auto rows = table_.deletion_vector(vector);
+      if (rows.ok()) return rows;
       return rows.error().with_context(fmt::format("table {}, version {}, deletion vector of {}",
                                                    table_.path(), commit.version,
                                                    change.file.path));
+    };
+    SL_ASSIGN(delta::RowSet rows, load(*change.only_deleted_by));
+    if (read.deletion_vector) {
+      SL_ASSIGN(const delta::RowSet dead, load(*read.deletion_vector));
+      rows.subtract(dead);
+      // The difference says it all, and is small where the vectors grow from commit to commit.
+      read.deletion_vector.reset();
     }
-    file.only = std::make_shared<const delta::RowSet>(std::move(rows).value());
+    if (rows.empty()) return {};
+    file.only = std::make_shared<const delta::RowSet>(std::move(rows));
   }
   part->feed->push_back(std::move(file));
-  part->snapshot->files.push_back(change.file);
+  part->snapshot->files.push_back(std::move(read));
   return {};
 }
 

@@ -118,3 +118,31 @@ def test_a_file_that_is_gone_is_named_with_its_version(tmp_path):
     first.unlink()
     with pytest.raises(SqlError, match=f"DELTA_CHANGE_DATA_FILE_NOT_FOUND.*version 1.*{first.name}"):
         query(tmp_path, "SELECT * FROM table_changes('t', 0)")
+
+
+def test_the_documents_queries(tmp_path):
+    """The documents' SQL as printed, over tables whose commits are of 2021."""
+    create = "(id INT) TBLPROPERTIES ('delta.enableInCommitTimestamps' = 'false')"
+    inserts = "; ".join("INSERT INTO {0} VALUES (%d)" % i for i in range(1, 11))
+    for name in ("tableName", "`schema`.`dotted.tableName`"):
+        before = "" if name == "tableName" else "CREATE SCHEMA `schema`; "
+        sql_text(tmp_path, f"{before}CREATE TABLE {name} {create}; " + inserts.format(name))
+    for log in tmp_path.glob("main/*/*/_delta_log"):
+        for version in range(11):
+            # 21 April 2021, 06:00, and every four days: versions 0 to 7 until 21 May.
+            time = 1_618_984_800 + version * 4 * 86_400
+            os.utime(log / f"{version:020}.json", (time, time))
+    ids = {
+        "SELECT * FROM table_changes('tableName', 0, 10)": range(1, 11),
+        "SELECT * FROM table_changes('tableName', '2021-04-21 05:45:46', '2021-05-21 12:00:00')": range(1, 8),
+        "SELECT * FROM table_changes('tableName', 0)": range(1, 11),
+        "SELECT * FROM table_changes('`schema`.`dotted.tableName`', '2021-04-21 06:45:46', '2021-05-21 12:00:00')":
+            range(1, 8),
+    }
+    for text, expected in ids.items():
+        assert sorted(row["id"] for row in query(tmp_path, text)) == list(expected), text
+    beyond = "SELECT * FROM table_changes('tableName', 11)"
+    with pytest.raises(SqlError, match="timestampGreaterThanLatestCommit"):
+        query(tmp_path, beyond)
+    setting = "SET spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled = true;"
+    assert query(tmp_path, setting + beyond) == []
