@@ -1,5 +1,6 @@
 """The change data feed of random histories: what was there before a version, and the feed of that
-version, give what is there after it. Both feeds; with and without deletion vectors and partitions."""
+version, give what is there after it. Both feeds; with and without deletion vectors, partitions and
+column mapping."""
 
 import os
 import random
@@ -45,10 +46,12 @@ def history(seed, table):
     return made
 
 
-def create(table, feed, vectors, partitioned):
+def create(table, feed, vectors, layout):
     properties = {**PROPERTIES[feed], "delta.enableDeletionVectors": str(vectors).lower()}
+    if layout == "mapped":
+        properties["delta.columnMapping.mode"] = "name"
     text = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
-    by = " PARTITIONED BY (p)" if partitioned else ""
+    by = "" if layout == "plain" else " PARTITIONED BY (p)"
     return f"CREATE TABLE {table} (id INT, v INT, p STRING){by} TBLPROPERTIES ({text})"
 
 
@@ -70,10 +73,9 @@ def differing_rows(table, version):
 
 @pytest.mark.parametrize("feed", PROPERTIES)
 @pytest.mark.parametrize("vectors", [False, True])
-@pytest.mark.parametrize("partitioned", [False, True])
-@pytest.mark.parametrize("seed", range(2))
-def test_the_feed_tells_what_changed(tmp_path, feed, vectors, partitioned, seed):
-    sql_text(tmp_path, ";\n".join([create("t", feed, vectors, partitioned), *history(seed, "t")]))
+@pytest.mark.parametrize("layout, seed", [("plain", 0), ("partitioned", 1), ("mapped", 2)])
+def test_the_feed_tells_what_changed(tmp_path, feed, vectors, layout, seed):
+    sql_text(tmp_path, ";\n".join([create("t", feed, vectors, layout), *history(seed, "t")]))
     changes = query(tmp_path, f"SELECT {COLUMNS}, _change_type AS c, _commit_version AS n FROM table_changes('t', 0)")
     last = max(row["n"] for row in changes)
     assert last > STATEMENTS // 2
@@ -90,7 +92,7 @@ def test_the_feed_tells_what_changed(tmp_path, feed, vectors, partitioned, seed)
 @pytest.mark.parametrize("vectors", [False, True])
 def test_both_feeds_tell_the_same(tmp_path, vectors):
     for table, feed in (("a", "automatic"), ("r", "recorded")):
-        sql_text(tmp_path, ";\n".join([create(table, feed, vectors, False), *history(7, table)]))
+        sql_text(tmp_path, ";\n".join([create(table, feed, vectors, "plain"), *history(7, table)]))
 
     def bag(table):
         rows = query(tmp_path, f"SELECT {COLUMNS}, _change_type AS c, _commit_version AS n "
