@@ -83,6 +83,18 @@ std::string json_errors(const std::vector<Error>& errors) {
   return "[" + out + "]";
 }
 
+std::string json_expectations(const std::vector<ExpectationReport>& expectations) {
+  std::string out;
+  for (const auto& expectation : expectations) {
+    out += fmt::format(
+        "{}{{\"name\": {}, \"dataset\": {}, \"passed_records\": {}, \"failed_records\": {}, "
+        "\"dropped_records\": {}}}",
+        out.empty() ? "" : ", ", json_string(expectation.name), json_string(expectation.dataset),
+        expectation.passed_records, expectation.failed_records, expectation.dropped_records);
+  }
+  return out;
+}
+
 double metric(const FlowReport& flow, const char* name) {
   const auto found = flow.metrics.find(name);
   return found == flow.metrics.end() ? 0 : found->second;
@@ -100,9 +112,13 @@ std::string report_json(const UpdateReport& report) {
       metrics += fmt::format("{}{}: {}", metrics.empty() ? "" : ", ", json_string(name),
                              json_number(value));
     }
-    flows += fmt::format("{}{{\"name\": {}, \"target\": {}, \"status\": {}, \"metrics\": {{{}}}}}",
-                         flows.empty() ? "" : ", ", json_string(flow.name),
-                         json_string(flow.target), json_string(flow.status), metrics);
+    flows += fmt::format(
+        "{}{{\"name\": {}, \"target\": {}, \"status\": {}, \"metrics\": {{{}}}, "
+        "\"dropped_records\": "
+        "{}, \"expectations\": [{}]}}",
+        flows.empty() ? "" : ", ", json_string(flow.name), json_string(flow.target),
+        json_string(flow.status), metrics, flow.dropped_records,
+        json_expectations(flow.expectations));
   }
   return fmt::format(
       "{{\"update_id\": {}, \"status\": {}, \"flows\": [{}], \"errors\": {}, \"warnings\": {}}}",
@@ -125,6 +141,15 @@ std::string report_text(const UpdateReport& report) {
     add("num_sequence_conflicts", "sequence conflicts");
     out += fmt::format("{} -> {}: {}{}\n", flow.name, flow.target, flow.status,
                        flow.status == "COMPLETED" ? " (" + counts + ")" : "");
+    if (flow.status != "COMPLETED") continue;
+    for (const auto& expectation : flow.expectations) {
+      if (expectation.failed_records == 0) continue;
+      out += fmt::format("  expectation {} of {}: {} passed, {} failed, {} dropped\n",
+                         expectation.name, expectation.dataset,
+                         with_separators(expectation.passed_records),
+                         with_separators(expectation.failed_records),
+                         with_separators(expectation.dropped_records));
+    }
   }
   const bool good = report.status == UpdateStatus::kCompleted;
   out += fmt::format(

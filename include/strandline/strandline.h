@@ -45,11 +45,23 @@ const char* to_string(UpdateStatus status);  // "COMPLETED", "FAILED", "INVALID"
 // Every key of auto-cdc.md section 12 is present for every flow.
 using Metrics = std::map<std::string, double>;
 
+// What an expectation (CONSTRAINT name EXPECT …) said of the rows that a flow brought in this
+// update.
+struct ExpectationReport {
+  std::string name;
+  std::string dataset;  // the table or view that declares it
+  int64_t passed_records = 0;
+  int64_t failed_records = 0;   // false or null, kept or dropped
+  int64_t dropped_records = 0;  // of the failed ones, by ON VIOLATION DROP ROW
+};
+
 struct FlowReport {
   std::string name;
   std::string target;
   std::string status;  // COMPLETED, FAILED, SKIPPED, CANCELED, EXCLUDED (not selected)
   Metrics metrics;
+  std::vector<ExpectationReport> expectations;  // of the target and of the views read
+  int64_t dropped_records = 0;                  // rows, whichever expectations dropped them
 };
 
 struct UpdateReport {

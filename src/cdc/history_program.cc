@@ -159,9 +159,6 @@ class HistoryProgram : public ProgramBuilder {
         program_.keys += fmt::format(" UNION SELECT {} FROM {}", keys(), table("edited"));
     }
     validate_events(table("events"));
-    const std::string remedy =
-        "; nothing was written. Leave such rows out with WHERE in the source query, as in FROM "
-        "(SELECT * FROM STREAM ... WHERE ... IS NOT NULL)";
     if (is_bitemporal()) {
       check("validate",
             fmt::format("SELECT count(*), min({}) FROM {} AS e WHERE e.sys IS NULL", keys_text("e"),
@@ -170,7 +167,7 @@ class HistoryProgram : public ProgramBuilder {
             "flow " + plan_.flow_name +
                 ": {count} events have no system sequence, SYSTEM SEQUENCE BY is null, for example "
                 "the one with {example}" +
-                remedy);
+                kLeaveOut);
     }
     if (plan_.columns_to_update) check_names();
     if (truncates()) find_mark();

@@ -344,9 +344,6 @@ void ProgramBuilder::validate_events(const std::string& events) {
     names.push_back(plan_.columns[i].name);
     nulls.push_back(fmt::format("e.{} IS NULL", column(i)));
   }
-  const std::string remedy =
-      "; nothing was written. Leave such rows out with WHERE in the source query, as in FROM "
-      "(SELECT * FROM STREAM ... WHERE ... IS NOT NULL)";
   check("validate",
         fmt::format("SELECT count(*), min({}) FROM {} AS e WHERE e.seq IS NULL", keys_text("e"),
                     events),
@@ -354,7 +351,7 @@ void ProgramBuilder::validate_events(const std::string& events) {
         "flow " + plan_.flow_name +
             ": {count} events have no sequence, SEQUENCE BY is null, for example the one with "
             "{example}" +
-            remedy);
+            kLeaveOut);
   check("validate",
         fmt::format("SELECT count(*), min({} || ', sequence = ' || CAST(e.seq AS VARCHAR)) FROM {} "
                     "AS e WHERE e.kind <> 2 AND ({})",
@@ -362,7 +359,7 @@ void ProgramBuilder::validate_events(const std::string& events) {
         "AUTOCDC_MICROBATCH_VALIDATION.NULL_KEY",
         "flow " + plan_.flow_name + ": {count} events have a null in the key (" +
             fmt::format("{}", fmt::join(names, ", ")) + "), for example the one with {example}" +
-            remedy);
+            kLeaveOut);
 }
 
 void ProgramBuilder::check_not_null_columns() {

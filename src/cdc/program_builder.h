@@ -13,6 +13,12 @@
 
 namespace strandline::cdc {
 
+// Ends the message of a batch that fails over rows without key or sequence: the ways out.
+inline constexpr const char* kLeaveOut =
+    "; nothing was written. Leave such rows out with WHERE in the source query, as in FROM "
+    "(SELECT * FROM STREAM ... WHERE ... IS NOT NULL), or drop such upserts with an expectation of "
+    "the target: CONSTRAINT name EXPECT (... IS NOT NULL) ON VIOLATION DROP ROW";
+
 class ProgramBuilder {
  public:
   ProgramBuilder(const Plan& plan, const BatchRelations& relations, const ProgramOptions& options);

@@ -32,6 +32,13 @@ std::map<std::string, std::string> declared_constraints(const sql::TableOptions&
   return properties;
 }
 
+bool is_filled_at_write(const Field& field) {
+  const auto rules = delta::table_rules(delta::Metadata{}, Schema{{field}});
+  if (!rules.ok()) return false;  // reported where the rules are checked
+  const auto* rule = rules->find(field.name);
+  return rule != nullptr && (rule->generated_sql || rule->identity);
+}
+
 Result<std::vector<ComputedColumn>> computed_columns(const Schema& declared, const Schema& given) {
   SL_ASSIGN(const auto rules, delta::table_rules(delta::Metadata{}, declared));
   std::vector<ComputedColumn> columns;

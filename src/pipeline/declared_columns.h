@@ -19,6 +19,9 @@ Field declared_field(const sql::ColumnDefinition& column);
 // The properties that stand for the CHECK constraints of a table, by key.
 std::map<std::string, std::string> declared_constraints(const sql::TableOptions& options);
 
+// Whether the table gives the column its value when rows are written: generated, or an identity.
+bool is_filled_at_write(const Field& field);
+
 // A declared column that a query does not give and that has a value all the same.
 struct ComputedColumn {
   Field field;  // name and type alone

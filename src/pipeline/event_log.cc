@@ -47,6 +47,30 @@ std::string flow_progress_details(const FlowReport& report) {
     }
   }
   w.end_object();
+  if (!report.expectations.empty()) {
+    w.key("data_quality");
+    w.begin_object();
+    w.key("dropped_records");
+    w.value(report.dropped_records);
+    w.key("expectations");
+    w.begin_array();
+    for (const auto& expectation : report.expectations) {
+      w.begin_object();
+      w.key("name");
+      w.value(expectation.name);
+      w.key("dataset");
+      w.value(expectation.dataset);
+      w.key("passed_records");
+      w.value(expectation.passed_records);
+      w.key("failed_records");
+      w.value(expectation.failed_records);
+      w.key("dropped_records");
+      w.value(expectation.dropped_records);
+      w.end_object();
+    }
+    w.end_array();
+    w.end_object();
+  }
   w.end_object();
   return w.take();
 }

@@ -36,7 +36,7 @@ class EventLog {
   std::vector<Event> events_;
 };
 
-// {"status":"COMPLETED","metrics":{…}}
+// {"status":"COMPLETED","metrics":{…}}, with "data_quality" where there are expectations.
 std::string flow_progress_details(const FlowReport& report);
 std::string flow_progress_details(const std::string& status);
 

@@ -79,7 +79,9 @@ bool same_schema(const Schema& a, const Schema& b) {
 // Relations of one batch. Scans live as long as the statements that read them.
 struct FlowRun::Execution {
   std::vector<std::unique_ptr<duck::Scan>> scans;
-  std::string query;  // the flow's query over them
+  std::map<size_t, std::string> views;  // with expectations: their rows, by dataset
+  std::vector<std::unique_ptr<CheckedRows>> checked_views;
+  std::unique_ptr<CheckedRows> checked;  // by the target's expectations
 };
 
 Status FlowRun::execute(const BatchPlan& plan) {
@@ -423,7 +425,8 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
   cdc::BatchRelations relations;
   SL_ASSIGN(const auto query, print_batch(plan, &execution));
   SL_ASSIGN(const auto source, with_computed(query, facts_->computed, plan.time_us));
-  relations.source = "(" + source + ")";
+  SL_ASSIGN(const auto events, expected_events(cdc_plan, source, plan, &execution));
+  relations.source = "(" + events + ")";
   relations.now_us = plan.time_us;
   // The events come first; their keys say which files of target and state are read.
   const bool reads_target = current && !target->files.empty();
@@ -518,13 +521,15 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
       return status;
     }
   }
+  const int64_t input_rows =
+      metrics.num_input_rows + (execution.checked ? execution.checked->dropped_rows() : 0);
   if (target_changes) {
     transaction.set_txn(app, plan.batch);
     transaction.set_operation(operation_of(flow_),
                               {{"flow", flow_.name}, {"batch", std::to_string(plan.batch)}});
     transaction.set_metric("num_upserted_rows", metrics.num_upserted_rows);
     transaction.set_metric("num_deleted_rows", metrics.num_deleted_rows);
-    transaction.set_metric("num_input_rows", metrics.num_input_rows);
+    transaction.set_metric("num_input_rows", input_rows);
     if (reads_target) {
       transaction.set_metric("numFilesBeforeSkipping",
                              static_cast<int64_t>(target_files.selection.total));
@@ -537,7 +542,7 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
   }
   add_metric("num_upserted_rows", static_cast<double>(metrics.num_upserted_rows));
   add_metric("num_deleted_rows", static_cast<double>(metrics.num_deleted_rows));
-  add_metric("num_input_rows", static_cast<double>(metrics.num_input_rows));
+  add_metric("num_input_rows", static_cast<double>(input_rows));
   add_metric("num_late_rows", static_cast<double>(metrics.num_late_rows));
   add_metric("num_sequence_conflicts", static_cast<double>(metrics.num_sequence_conflicts));
   add_metric("num_output_bytes", static_cast<double>(applied.written_bytes()));
@@ -545,6 +550,7 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
     add_metric("num_files_read", static_cast<double>(selection->files.size()));
     add_metric("num_files_skipped", static_cast<double>(selection->skipped()));
   }
+  count_expectations(execution);
   if (metrics.num_sequence_conflicts > 0 && !conflict_warned_) {
     conflict_warned_ = true;
     warnings_.push_back(placed(
@@ -640,7 +646,7 @@ Status FlowRun::commit_state(const cdc::Plan& cdc_plan, const cdc::Program& prog
 Result<std::string> FlowRun::print_batch(const BatchPlan& plan, Execution* execution) const {
   auto& connection = *context_.connection;
   const auto& sources = sources_.sources();
-  return sources_.print(*flow_.query, plan.time_us, [&](size_t i) -> Result<std::string> {
+  const auto relation_of = [&](size_t i) -> Result<std::string> {
     const auto& source = sources[i];
     const auto part = std::find_if(plan.sources.begin(), plan.sources.end(),
                                    [&](const auto& other) { return other.key == source.key; });
@@ -668,7 +674,87 @@ Result<std::string> FlowRun::print_batch(const BatchPlan& plan, Execution* execu
     std::string sql = scan->sql();
     execution->scans.push_back(std::move(scan));
     return sql;
-  });
+  };
+  // A view that is read in two places is checked and counted once.
+  const auto check_view = [&](size_t index, const std::string& text) -> Result<std::string> {
+    const auto known = execution->views.find(index);
+    if (known != execution->views.end()) return known->second;
+    const auto& view = context_.graph.datasets[index];
+    RowsToCheck rows;
+    rows.query = "SELECT * FROM " + text;
+    rows.now_us = plan.time_us;
+    SL_ASSIGN(const auto columns, connection.describe(rows.query));
+    rows.columns = columns_of(columns);
+    SL_ASSIGN(auto checked, CheckedRows::make(connection, view.options.expectations,
+                                              view.name.to_string(), view.shown, rows));
+    execution->views[index] = checked->sql();
+    execution->checked_views.push_back(std::move(checked));
+    return execution->views[index];
+  };
+  return sources_.print(*flow_.query, plan.time_us, relation_of, check_view);
+}
+
+// --- expectations -------------------------------------------------------------------------------
+
+Result<std::string> FlowRun::expected_events(const cdc::Plan& cdc_plan, const std::string& query,
+                                             const BatchPlan& plan, Execution* execution) const {
+  const auto& dataset = target_->dataset();
+  if (dataset.options.expectations.empty()) return query;
+  RowsToCheck rows;
+  rows.query = query;
+  rows.now_us = plan.time_us;
+  for (const auto& column : cdc_plan.columns) {
+    if (column.source) {
+      rows.columns.fields.push_back(Field{column.name, column.source->type, true, {}});
+    } else {
+      rows.missing.fields.push_back(Field{column.name, column.type, true, {}});
+    }
+  }
+  for (const auto& field : target_columns_.fields) {
+    if (!rows.columns.find(field.name) && !rows.missing.find(field.name))
+      rows.missing.fields.push_back(field);
+  }
+  sql::PrintOptions options;
+  options.now_us = plan.time_us;
+  for (const auto& condition : {cdc_plan.truncate_when, cdc_plan.delete_when}) {
+    if (condition == nullptr) continue;
+    SL_ASSIGN(const auto text, sql::print_duckdb(*condition, options));
+    rows.exempt += fmt::format("{}coalesce({}, false)", rows.exempt.empty() ? "" : " OR ", text);
+  }
+  SL_ASSIGN(execution->checked,
+            CheckedRows::make(*context_.connection, dataset.options.expectations,
+                              dataset.name.to_string(), dataset.shown, rows));
+  return "SELECT * FROM " + execution->checked->sql();
+}
+
+Result<std::string> FlowRun::expected_rows(const Schema& schema, const std::string& query,
+                                           const BatchPlan& plan, Execution* execution) const {
+  const auto& dataset = target_->dataset();
+  if (dataset.options.expectations.empty()) return query;
+  RowsToCheck rows;
+  rows.query = query;
+  rows.now_us = plan.time_us;
+  for (const auto& field : schema.fields) {
+    if (sees(field)) rows.columns.fields.push_back(field);
+  }
+  for (const auto& field : target_columns_.fields) {
+    if (!schema.find(field.name)) rows.missing.fields.push_back(field);
+  }
+  SL_ASSIGN(execution->checked,
+            CheckedRows::make(*context_.connection, dataset.options.expectations,
+                              dataset.name.to_string(), dataset.shown, rows));
+  return "SELECT * FROM " + execution->checked->sql();
+}
+
+int64_t FlowRun::count_expectations(const Execution& execution) {
+  const auto add = [&](const CheckedRows& checked) {
+    add_counts(&report_.expectations, checked.counts());
+    report_.dropped_records += checked.dropped_rows();
+  };
+  for (const auto& view : execution.checked_views) add(*view);
+  if (!execution.checked) return 0;
+  add(*execution.checked);
+  return execution.checked->dropped_rows();
 }
 
 // --- INSERT and materialized views --------------------------------------------------------------
@@ -743,7 +829,9 @@ Status FlowRun::execute_write(const BatchPlan& plan) {
   }
   Execution execution;
   SL_ASSIGN(const auto query, print_batch(plan, &execution));
-  const std::string rows = fmt::format("SELECT {} FROM ({}) AS q", select, query);
+  SL_ASSIGN(const auto rows,
+            expected_rows(schema, fmt::format("SELECT {} FROM ({}) AS q", select, query), plan,
+                          &execution));
   stage("write");
   SL_ASSIGN(auto transaction, delta::Transaction::begin(target_->table(), target));
   if (!same_schema(schema, target->schema)) transaction.set_schema(schema);
@@ -755,7 +843,10 @@ Status FlowRun::execute_write(const BatchPlan& plan) {
     duck::remove_files(target_->table(), applied);
     return unchanged;
   }
-  if (!transaction.has_changes()) return {};
+  if (!transaction.has_changes()) {
+    add_metric("num_input_rows", static_cast<double>(count_expectations(execution)));
+    return {};
+  }
   if (!replace) transaction.set_blind_append();
   transaction.set_txn(app, plan.batch);
   transaction.set_operation(operation_of(flow_),
@@ -766,7 +857,7 @@ Status FlowRun::execute_write(const BatchPlan& plan) {
   SL_TRY(duck::commit_change(transaction, target_->table(), applied));
   committed_ = true;
   add_metric("num_output_rows", static_cast<double>(output));
-  add_metric("num_input_rows", static_cast<double>(output));
+  add_metric("num_input_rows", static_cast<double>(output + count_expectations(execution)));
   add_metric("num_output_bytes", static_cast<double>(applied.written_bytes()));
   return {};
 }

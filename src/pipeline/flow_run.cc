@@ -40,6 +40,13 @@ Result<Schema> described(const std::vector<duck::ResultColumn>& columns) {
   return schema;
 }
 
+bool is_interval_column(const std::string& name, cdc::ScdType type) {
+  const bool business = same_name(name, cdc::kStartAt) || same_name(name, cdc::kEndAt);
+  const bool system = same_name(name, cdc::kSystemStartAt) || same_name(name, cdc::kSystemEndAt);
+  return (business && type != cdc::ScdType::kType1) ||
+         (system && type == cdc::ScdType::kBitemporal);
+}
+
 }  // namespace
 
 FlowRun::FlowRun(Context& context, const Flow& flow) : context_(context), flow_(flow) {
@@ -53,6 +60,8 @@ FlowRun::FlowRun(Context& context, const Flow& flow) : context_(context), flow_(
     report_.metrics[key] = 0;
   }
   if (flow.kind != FlowKind::kAutoCdc) report_.metrics["num_output_rows"] = 0;
+  report_.expectations =
+      uncounted(context.graph.datasets[flow.target].options.expectations, report_.target);
 }
 
 FlowRun::~FlowRun() = default;
@@ -66,6 +75,10 @@ void FlowRun::add_metric(const char* name, double value) { report_.metrics[name]
 void FlowRun::analyze(std::vector<Error>* errors) {
   sources_ =
       FlowSources::analyze(context_.graph, flow_, context_.spec, *context_.warehouse, errors);
+  for (const size_t index : sources_.expecting_views()) {
+    const auto& view = context_.graph.datasets[index];
+    add_counts(&report_.expectations, uncounted(view.options.expectations, view.name.to_string()));
+  }
 }
 
 // --- sources ------------------------------------------------------------------------------------
@@ -211,13 +224,25 @@ Result<std::optional<FlowRun::Facts>> FlowRun::find_facts(std::vector<Error>* er
   if (names && !by_place) {
     if (auto error = repeated_column(*names)) fail(std::move(*error));
   }
-  auto printed = sources_.print(*flow_.query, now_micros(), [&](size_t i) -> Result<std::string> {
+  const auto relation_of = [&](size_t i) -> Result<std::string> {
     if (sources[i].kind != SourceKind::kFiles) return empty_relation(*schemas_[i]);
     FileRelationOptions options;
     options.with_metadata = flow_.mentions_metadata;
     return file_relation(*context_.connection, *context_.store, sources[i].files, *schemas_[i], {},
                          options);
-  });
+  };
+  const auto check_view = [&](size_t index, const std::string& text) -> Result<std::string> {
+    const auto& view = context_.graph.datasets[index];
+    // A mistake in the view's query is reported with the whole.
+    const auto of_view = context_.connection->describe("SELECT * FROM " + text);
+    if (!of_view.ok()) return text;
+    for (auto& error : check_expectations(*context_.connection, view.options.expectations,
+                                          view.shown, columns_of(*of_view))) {
+      found.push_back(std::move(error));
+    }
+    return text;
+  };
+  auto printed = sources_.print(*flow_.query, now_micros(), relation_of, check_view);
   if (!printed.ok()) fail(printed.error());
   if (!found.empty()) return failed();
   const std::string relation = "(" + *printed + ")";
@@ -357,6 +382,7 @@ Status FlowRun::check(bool fresh, PlannedSchemas* planned, std::vector<Error>* e
     facts_ = facts;
   } else {
     schema = facts->schema;
+    given_ = facts->schema;
     if (const auto declared = dataset.declared_schema()) {
       for (const auto& field : schema.fields) {
         if (!declared->find(field.name) && flow_.by_name) {
@@ -386,7 +412,27 @@ Status FlowRun::check(bool fresh, PlannedSchemas* planned, std::vector<Error>* e
   for (const auto& field : schema.fields) {
     if (!known.find(field.name)) known.fields.push_back(field);
   }
+  checked_ = true;
   return {};
+}
+
+void FlowRun::check_target_expectations(const Schema& columns, std::vector<Error>* errors) {
+  const auto& dataset = target_->dataset();
+  if (dataset.options.expectations.empty()) return;
+  target_columns_ = columns;
+  std::erase_if(target_columns_.fields, [&](const Field& field) {
+    if (flow_.kind != FlowKind::kAutoCdc) return !sees(field);
+    return declared_ && is_interval_column(field.name, declared_->scd_type);
+  });
+  for (auto& error : check_expectations(*context_.connection, dataset.options.expectations,
+                                        dataset.shown, target_columns_)) {
+    errors->push_back(std::move(error));
+  }
+}
+
+// Of an INSERT flow: what the table computes as rows are written comes after its expectations.
+bool FlowRun::sees(const Field& field) const {
+  return !flow_.by_name || given_.find(field.name) || !is_filled_at_write(field);
 }
 
 bool FlowRun::stands_alone() const {

@@ -17,6 +17,7 @@
 #include "pipeline/checkpoint.h"
 #include "pipeline/context.h"
 #include "pipeline/declared_columns.h"
+#include "pipeline/expectations.h"
 #include "pipeline/sources.h"
 #include "pipeline/target.h"
 
@@ -42,6 +43,12 @@ class FlowRun {
   // mistakes go to errors and make the pipeline invalid. planned gains the target's columns.
   // fresh: the target is about to be refreshed. An error fails the flow when it would run.
   Status check(bool fresh, PlannedSchemas* planned, std::vector<Error>* errors);
+
+  // After check() of every flow into the target: what is wrong with the expectations of the target,
+  // whose columns are these.
+  void check_target_expectations(const Schema& columns, std::vector<Error>* errors);
+  // check() found all there is to know.
+  bool is_checked() const { return checked_; }
 
   // Whether all sources are files with a declared schema, so that check() needs no other flow.
   bool stands_alone() const;
@@ -72,7 +79,7 @@ class FlowRun {
     Schema hidden;                  // _metadata
     DataType sequence_type;         // kAutoCdc
     DataType system_sequence_type;  // kAutoCdc, bitemporal
-    bool broken = false;     // a clause has a mistake that is reported already
+    bool broken = false;            // a clause has a mistake that is reported already
     // kAutoCdc: declared columns that the query does not give; the schema has them.
     std::vector<ComputedColumn> computed;
   };
@@ -104,6 +111,13 @@ class FlowRun {
                       const std::shared_ptr<const delta::Snapshot>& base, bool target_changes,
                       bool edited, const std::function<void(delta::Transaction*)>& read_by_keys);
   Result<std::string> print_batch(const BatchPlan& plan, Execution* execution) const;
+  // The query after the target's expectations; the query itself when there are none.
+  Result<std::string> expected_events(const cdc::Plan& cdc_plan, const std::string& query,
+                                      const BatchPlan& plan, Execution* execution) const;
+  Result<std::string> expected_rows(const Schema& schema, const std::string& query,
+                                    const BatchPlan& plan, Execution* execution) const;
+  // Once a batch has succeeded; gives the rows that the target's expectations dropped.
+  int64_t count_expectations(const Execution& execution);
   Status check_files_unchanged(const BatchPlan& plan) const;
   Error explain(const BatchPlan& plan, Error error) const;
   Result<std::shared_ptr<const delta::Snapshot>> ensure_target();
@@ -111,6 +125,7 @@ class FlowRun {
   // Of the target and state as a batch finds them; state may be null.
   Result<cdc::TargetFacts> target_facts(const delta::Snapshot& target,
                                         const delta::Snapshot* state) const;
+  bool sees(const Field& field) const;
   void stage(const std::string& name) const;
   void add_metric(const char* name, double value);
 
@@ -132,6 +147,9 @@ class FlowRun {
   std::optional<cdc::StateSpec> declared_;  // what check() found the declaration to mean
   std::optional<Target> target_;
   std::optional<FlowCheckpoint> checkpoint_;
+  bool checked_ = false;
+  Schema given_;            // of a flow that is not AUTO CDC: columns of its query, from check()
+  Schema target_columns_;   // of the target, whichever flow gives them; empty while not known
   bool committed_ = false;  // something of the running batch is in a table
   bool conflict_warned_ = false;
 };

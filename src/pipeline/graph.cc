@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "pipeline/declared_columns.h"
+#include "pipeline/expectations.h"
 #include "pipeline/stream_check.h"
 #include "sql/duckdb_printer.h"
 #include "sql/parser.h"
@@ -206,9 +207,7 @@ class Builder {
       dataset.kind = plain->temporary ? DatasetKind::kTemporaryView : DatasetKind::kView;
       dataset.query = plain->query;
       dataset.columns = plain->columns;
-      if (!plain->expectations.empty()) {
-        fail(plain->expectations[0].name.place, expectations_not_yet());
-      }
+      dataset.options.expectations = plain->expectations;
       add_dataset(statement, plain->name, std::move(dataset));
     } else if (const auto* not_yet = std::get_if<sql::NotYet>(&statement.body)) {
       fail(statement.place,
@@ -223,12 +222,6 @@ class Builder {
                "it in the explorations/ folder",
                refused_name(statement)));
     }
-  }
-
-  static Error expectations_not_yet() {
-    return unsupported("EXPECTATIONS",
-                       "CONSTRAINT … EXPECT is not supported yet: filter the rows in "
-                       "the flow's query instead, as in FROM (SELECT … WHERE …)");
   }
 
   // --- flows
@@ -543,11 +536,11 @@ class Builder {
   void check_targets() {
     for (size_t i = 0; i < graph().datasets.size(); ++i) {
       const auto& dataset = graph().datasets[i];
-      if (dataset.is_view()) continue;
       const auto& options = dataset.options;
-      if (!options.expectations.empty()) {
-        fail(options.expectations[0].name.place, expectations_not_yet());
+      for (const auto& expectation : options.expectations) {
+        check_expression(expectation.condition, "EXPECT", expectation.name.place);
       }
+      if (dataset.is_view()) continue;
       if (options.using_format && lower(options.using_format->text) != "delta") {
         fail(options.using_format->place,
              unsupported("TABLE_FORMAT", "USING {} is not supported: tables are Delta tables",
@@ -614,6 +607,8 @@ class Builder {
       std::set<size_t> views;
       if (flows[i].query) tables_read(*flows[i].query, &reads[i], &views);
       for (const size_t view : views) flows[i].definition += "\n" + graph().datasets[view].text;
+      flows[i].definition +=
+          expectations_text(graph().datasets[flows[i].target].options.expectations);
       flows[i].upstream.assign(reads[i].begin(), reads[i].end());
     }
     std::vector<size_t> order;

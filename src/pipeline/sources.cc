@@ -1,7 +1,5 @@
 #include "pipeline/sources.h"
 
-#include <set>
-
 #include "base/error.h"
 #include "duck/connection.h"
 #include "sql/duckdb_printer.h"
@@ -93,7 +91,8 @@ class SourceAnalyzer {
                               dataset.shown));
       }
       if (!dataset.query) return;
-      FlowSources::ViewUse view{dataset.query, {}};
+      FlowSources::ViewUse view{dataset.query, {}, {}};
+      if (!dataset.options.expectations.empty()) view.expecting = index;
       for (const auto& column : dataset.columns) view.columns.push_back(column.text);
       out_.view_at_[at] = std::move(view);
       if (!open_views_.insert(index).second) return;  // a cycle, reported with the graph
@@ -134,7 +133,7 @@ class SourceAnalyzer {
       }
       auto parsed = sql::parse_query((*view)->sql, "view " + name->to_string());
       if (!parsed.ok()) return fail(use.place, parsed.error());
-      FlowSources::ViewUse expanded{*parsed, (*view)->columns};
+      FlowSources::ViewUse expanded{*parsed, (*view)->columns, {}};
       out_.view_at_[at] = expanded;
       const catalog::Defaults inside{(*view)->catalog.empty() ? name->catalog : (*view)->catalog,
                                      (*view)->schema.empty() ? name->schema : (*view)->schema};
@@ -204,9 +203,17 @@ FlowSources FlowSources::analyze(const Graph& graph, const Flow& flow, const Pip
   return SourceAnalyzer(graph, spec, warehouse, errors).analyze(flow);
 }
 
-Result<std::string> FlowSources::print(
-    const sql::Query& query, int64_t now_us,
-    const std::function<Result<std::string>(size_t)>& relation_of) const {
+std::set<size_t> FlowSources::expecting_views() const {
+  std::set<size_t> views;
+  for (const auto& [at, view] : view_at_) {
+    if (view.expecting) views.insert(*view.expecting);
+  }
+  return views;
+}
+
+Result<std::string> FlowSources::print(const sql::Query& query, int64_t now_us,
+                                       const RelationOf& relation_of,
+                                       const CheckView& check_view) const {
   sql::PrintOptions options;
   options.now_us = now_us;
   const sql::Resolve resolve = [&](const sql::TableUse& use) -> Result<std::string> {
@@ -219,13 +226,16 @@ Result<std::string> FlowSources::print(
       return not_found("TABLE_OR_VIEW_NOT_FOUND", "there is no table or view '{}'",
                        sql::to_string(use.name));
     }
-    SL_ASSIGN(const auto text, print(*view->second.query, now_us, relation_of));
-    if (view->second.columns.empty()) return "(" + text + ")";
-    std::string names;
-    for (const auto& column : view->second.columns) {
-      names += (names.empty() ? "" : ", ") + duck::quote_name(column);
+    SL_ASSIGN(std::string text, print(*view->second.query, now_us, relation_of, check_view));
+    if (!view->second.columns.empty()) {
+      std::string names;
+      for (const auto& column : view->second.columns) {
+        names += (names.empty() ? "" : ", ") + duck::quote_name(column);
+      }
+      text = fmt::format("SELECT * FROM ({}) AS v({})", text, names);
     }
-    return fmt::format("(SELECT * FROM ({}) AS v({}))", text, names);
+    text = "(" + text + ")";
+    return view->second.expecting ? check_view(*view->second.expecting, text) : text;
   };
   return sql::print_duckdb(query, resolve, options);
 }

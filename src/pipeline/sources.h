@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,10 +46,16 @@ class FlowSources {
                              const catalog::Warehouse& warehouse, std::vector<Error>* errors);
 
   const std::vector<Source>& sources() const { return sources_; }
+  // Datasets that are views with expectations, each once.
+  std::set<size_t> expecting_views() const;
+
+  using RelationOf = std::function<Result<std::string>(size_t)>;
+  // Given a dataset that is a view with expectations and its relation: what stands for it.
+  using CheckView = std::function<Result<std::string>(size_t, const std::string&)>;
 
   // The flow's query as DuckDB SQL with relation_of(source index) for each source.
-  Result<std::string> print(const sql::Query& query, int64_t now_us,
-                            const std::function<Result<std::string>(size_t)>& relation_of) const;
+  Result<std::string> print(const sql::Query& query, int64_t now_us, const RelationOf& relation_of,
+                            const CheckView& check_view) const;
 
   // Columns of the flow's query, see query_names.h; columns_of gives those of a source.
   OutputColumns output_columns(const sql::Query& query,
@@ -59,6 +66,7 @@ class FlowSources {
   struct ViewUse {
     sql::QueryPtr query;
     std::vector<std::string> columns;
+    std::optional<size_t> expecting;  // the view, if it has expectations
   };
 
   std::vector<Source> sources_;

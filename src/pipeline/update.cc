@@ -16,6 +16,7 @@
 #include "pipeline/lock.h"
 #include "pipeline/pipeline.h"
 #include "sql/duckdb_printer.h"
+#include "sql/names.h"
 
 namespace strandline::pipeline {
 namespace {
@@ -159,6 +160,7 @@ class Update {
       for (auto& run : runs_) {
         if (run->stands_alone()) (void)run->check(true, &planned, &errors).ok();
       }
+      check_expectations(planned, &errors);
       invalid(std::move(errors));
       return {};
     }
@@ -334,6 +336,24 @@ class Update {
     return {};
   }
 
+  // The view's query for other sessions: without the rows that its expectations drop.
+  static std::string kept_rows(const Dataset& view) {
+    std::string conditions;
+    for (const auto& expectation : view.options.expectations) {
+      if (expectation.on_violation != sql::OnViolation::kDropRow) continue;
+      conditions += fmt::format("{}coalesce({}, false)", conditions.empty() ? "" : " AND ",
+                                sql::print_spark(*expectation.condition));
+    }
+    std::string text = sql::print_spark(*view.query);
+    if (conditions.empty()) return text;
+    std::string names;
+    for (const auto& column : view.columns) {
+      names += (names.empty() ? "" : ", ") + sql::spark_name(column.text);
+    }
+    if (!names.empty()) names = "(" + names + ")";
+    return fmt::format("SELECT * FROM ({}) AS rows_of_view{} WHERE {}", text, names, conditions);
+  }
+
   // Views that other sessions can read: those over tables only.
   Status publish_views() {
     for (const auto& dataset : context_.graph.datasets) {
@@ -349,7 +369,7 @@ class Update {
       }
       if (!published) continue;
       catalog::View view;
-      view.sql = sql::print_spark(*dataset.query);
+      view.sql = kept_rows(dataset);
       for (const auto& column : dataset.columns) view.columns.push_back(column.text);
       view.catalog = context_.spec.defaults.catalog;
       view.schema = context_.spec.defaults.schema;
@@ -404,6 +424,7 @@ class Update {
       if (checked.ok() && options_.dry_run && !refreshed_[target]) checked = run->check_fit();
       if (!checked.ok()) check_failures_[run.get()] = checked.error();
     }
+    check_expectations(planned, &errors);
     for (auto later = runs_.begin(); later != runs_.end(); ++later) {
       const auto earlier = std::find_if(runs_.begin(), later, [&](const auto& run) {
         return run->flow().target == (*later)->flow().target;
@@ -419,6 +440,22 @@ class Update {
       for (auto& [run, error] : check_failures_) fail(error);
     }
     return true;
+  }
+
+  // Expectations of a table see the columns that any of its flows gives: all must be known.
+  void check_expectations(const PlannedSchemas& planned, std::vector<Error>* errors) {
+    for (const auto& [target, columns] : planned) {
+      const auto into = [&, index = target](const auto& run) {
+        return run->flow().target == index;
+      };
+      if (std::any_of(runs_.begin(), runs_.end(),
+                      [&](const auto& run) { return into(run) && !run->is_checked(); })) {
+        continue;
+      }
+      for (auto& run : runs_) {
+        if (into(run)) run->check_target_expectations(columns, errors);
+      }
+    }
   }
 
   Status begin_refreshes() {

@@ -95,6 +95,7 @@ TEST_F(ProgramTest, NullKeyFailsTheBatchExceptOnATruncate) {
       deliver_badly({kSmall, kType1}, "(NULL, 'a', 'U', 1), (NULL, 'b', 'D', 2), (1, 'c', 'U', 3)");
   EXPECT_EQ(error.code, "AUTOCDC_MICROBATCH_VALIDATION.NULL_KEY");
   EXPECT_THAT(error.message, HasSubstr("2 events"));
+  EXPECT_THAT(error.message, HasSubstr("EXPECT (... IS NOT NULL) ON VIOLATION DROP ROW"));
   deliver({kSmall, kType1}, "(NULL, NULL, 'T', 1), (1, 'c', 'U', 3)");
   EXPECT_THAT(table(), ElementsAre("1|c"));
 }

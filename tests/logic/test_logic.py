@@ -133,6 +133,12 @@ class Story:
         text = run.stderr + "".join(f"\n{e['code']}: {e['message']} ({e.get('file')}:{e.get('line')}:{e.get('column')})"
                                     for e in run.report["errors"])
         for line in directive.expected or []:
+            if line.startswith("expectation "):
+                _, name, expectation, *counts = line.split()
+                got = next(e for e in run.flow(name)["expectations"] if e["name"] == expectation)
+                found = [f"{key}={got[key + '_records']}" for key in ("passed", "failed", "dropped")]
+                assert found == counts, f"{name}: {expectation} has {found}, not {counts}"
+                continue
             if not line.startswith("flow "):
                 self.check_text(text, [line])
                 continue
