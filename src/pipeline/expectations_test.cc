@@ -5,6 +5,7 @@
 
 #include "pipeline/test_pipeline.h"
 #include "sql/parser.h"
+#include "storage/store.h"
 
 namespace strandline::pipeline {
 namespace {
@@ -202,6 +203,41 @@ TEST(ExpectationsOfTargets, FailUpdateFailsTheBatchWhole) {
   ASSERT_EQ(again.status, UpdateStatus::kCompleted) << errors_of(again);
   EXPECT_EQ(counted(again, "named"), "1/0/0");
   EXPECT_THAT(p.rows("users", "id"), ElementsAre("1"));
+}
+
+TEST(ExpectationsOfTargets, AHalfCommittedBatchCountsOnceAndKeepsItsExpectations) {
+  const std::string flow = users("CONSTRAINT ok EXPECT (name <> 'bad') ON VIOLATION DROP ROW");
+  TestPipeline p;
+  p.write("users.sql", flow);
+  p.write("data/1.json", "{\"id\":1,\"name\":\"a\",\"seq\":1}\n");
+  ASSERT_EQ(p.run().status, UpdateStatus::kCompleted);
+  p.write("data/2.json",
+          "{\"id\":2,\"name\":\"bad\",\"seq\":1}\n{\"id\":1,\"op\":\"D\",\"seq\":2}\n"
+          "{\"id\":3,\"name\":\"c\",\"seq\":1}\n");
+  const delta::Table state(storage::make_local_store(), duck::make_parquet_port(shared_database()),
+                           p.path("warehouse/main/default/users/_strandline_state"));
+  const auto target_before = p.snapshot("users")->version;
+  const auto state_before = *state.latest_version();
+  for (int at = 1; at < 100 && *state.latest_version() == state_before; ++at) {
+    auto faulty = storage::FaultStore::wrap(storage::make_local_store());
+    faulty->arm(at, storage::FaultMode::kStop);
+    p.store = faulty;
+    (void)p.run();
+  }
+  p.store = nullptr;
+  ASSERT_EQ(*state.latest_version(), state_before + 1);
+  ASSERT_EQ(p.snapshot("users")->version, target_before);
+
+  p.write("users.sql", users("CONSTRAINT ok EXPECT (name <> 'c') ON VIOLATION DROP ROW"));
+  auto report = p.run();
+  ASSERT_EQ(report.status, UpdateStatus::kFailed);
+  EXPECT_EQ(report.errors.at(0).code, "UNFINISHED_BATCH");
+  p.write("users.sql", flow);
+  report = p.run();
+  ASSERT_EQ(report.status, UpdateStatus::kCompleted) << errors_of(report);
+  EXPECT_EQ(counted(report, "ok"), "1/1/1");
+  EXPECT_EQ(report.flows[0].dropped_records, 1);
+  EXPECT_THAT(p.rows("users", "id"), ElementsAre("3"));
 }
 
 TEST(ExpectationsOfTargets, ADroppedEventIsOutOfTheHistory) {
