@@ -102,11 +102,9 @@ uint32_t crc32(std::string_view bytes) {
   return ~crc;
 }
 
-namespace {
-
-// Absolute path of the file a stored vector lies in.
-Result<std::string> file_of(const std::string& table_path,
-                            const DeletionVectorDescriptor& descriptor) {
+Result<std::string> deletion_vector_path(const std::string& table_path,
+                                         const DeletionVectorDescriptor& descriptor) {
+  if (descriptor.storage_type == 'i') return std::string();
   if (descriptor.storage_type == 'p')
     return resolve_data_path(table_path, descriptor.path_or_inline);
   const std::string& text = descriptor.path_or_inline;
@@ -120,6 +118,8 @@ Result<std::string> file_of(const std::string& table_path,
   return prefix_length == 0 ? table_path + "/" + name
                             : table_path + "/" + text.substr(0, prefix_length) + "/" + name;
 }
+
+namespace {
 
 // The bitmap bytes at the descriptor's place in the bytes of its file.
 Result<std::string_view> find_in_file(std::string_view bytes,
@@ -168,7 +168,7 @@ Result<RowSet> DeletionVectorReader::read(const DeletionVectorDescriptor& descri
     }
     case 'u':
     case 'p': {
-      SL_ASSIGN(where, file_of(table_path_, descriptor));
+      SL_ASSIGN(where, deletion_vector_path(table_path_, descriptor));
       auto file = files_.find(where);
       if (file == files_.end()) {
         SL_ASSIGN(std::string bytes, store_->read(where));

@@ -20,6 +20,11 @@ Result<std::string> z85_decode(std::string_view text, size_t size_bytes);
 // CRC-32 with the polynomial of zlib.
 uint32_t crc32(std::string_view bytes);
 
+// Absolute path of the file that a vector lies in; empty for inline ones. Errors: kCorrupt,
+// kUnsupported.
+Result<std::string> deletion_vector_path(const std::string& table_path,
+                                         const DeletionVectorDescriptor& descriptor);
+
 // Reads vectors of one table, each file once, while it lives.
 class DeletionVectorReader {
  public:

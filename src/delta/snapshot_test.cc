@@ -163,6 +163,9 @@ class HastyStore : public storage::Store {
   }
   Status remove(const std::string& path) override { return inner_->remove(path); }
   Status remove_tree(const std::string& path) override { return inner_->remove_tree(path); }
+  Result<bool> remove_if_empty(const std::string& directory) override {
+    return inner_->remove_if_empty(directory);
+  }
   Status make_directories(const std::string& path) override {
     return inner_->make_directories(path);
   }

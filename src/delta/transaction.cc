@@ -29,7 +29,6 @@ constexpr const char* kRowTrackingDomain = "delta.rowTracking";
 RemoveFile remove_of(const AddFile& file, bool data_change) {
   RemoveFile remove;
   remove.path = file.path;
-  remove.deletion_timestamp_ms = now_ms();
   remove.data_change = data_change;
   remove.extended_file_metadata = true;
   remove.partition_values = file.partition_values;
@@ -121,6 +120,8 @@ struct Transaction::Impl {
   std::map<std::string, DomainMetadata> domains;
   CommitInfo info;
   bool row_ids_preserved = true;
+  bool logged_always = false;
+  bool whole_file_changes = false;
   bool reads_whole_table = true;
   std::vector<size_t> read_files;            // indexes in read->files, when not the whole table
   std::optional<FileFilter> read_predicate;  // what files added meanwhile are held against
@@ -144,8 +145,8 @@ struct Transaction::Impl {
   }
 
   bool has_changes() const {
-    return creates || !adds.empty() || !removes.empty() || !deletes.empty() || metadata ||
-           protocol || !txns.empty() || !domains.empty();
+    return creates || logged_always || !adds.empty() || !removes.empty() || !deletes.empty() ||
+           metadata || protocol || !txns.empty() || !domains.empty();
   }
   bool reads_nothing() const { return !reads_whole_table && read_files.empty() && !read_predicate; }
   bool enables_in_commit_timestamps() const {
@@ -255,7 +256,7 @@ Status Transaction::Impl::check_rules() const {
         "deleted; set the property to 'false' first",
         table.path());
   }
-  if (removes_data && adds_data && !change_feed_complete &&
+  if (removes_data && adds_data && !change_feed_complete && !whole_file_changes &&
       view->property_is_true("delta.enableChangeDataFeed")) {
     return unsupported(
         "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE",
@@ -338,9 +339,9 @@ Status Transaction::Impl::prepare() {
 
 Isolation Transaction::Impl::isolation() const {
   const auto changes = [](const auto& file) { return file.data_change; };
-  const bool only_rearranges = !(adds.empty() && removes.empty()) && !metadata && !protocol &&
-                               txns.empty() && domains.empty() &&
-                               std::none_of(adds.begin(), adds.end(), changes) &&
+  const bool has_files = logged_always || !adds.empty() || !removes.empty();
+  const bool only_rearranges = has_files && !metadata && !protocol && txns.empty() &&
+                               domains.empty() && std::none_of(adds.begin(), adds.end(), changes) &&
                                std::none_of(removes.begin(), removes.end(), changes);
   if (only_rearranges) return Isolation::kSnapshot;
   return view->property("delta.isolationLevel") == "WriteSerializable"
@@ -396,7 +397,11 @@ std::string Transaction::Impl::text_of(Version version, const Rebase& rebase,
   }
   for (const auto& [app_id, txn] : txns) actions.emplace_back(txn);
   for (const auto& [name, domain] : domains) actions.emplace_back(domain);
-  for (const RemoveFile& file : removes) actions.emplace_back(file);
+  for (const RemoveFile& file : removes) {
+    // The time of the commit, so that what VACUUM keeps follows from the versions' times.
+    std::get<RemoveFile>(actions.emplace_back(file)).deletion_timestamp_ms =
+        commit_info.timestamp_ms;
+  }
 
   int64_t mark = rebase.row_id_mark;
   const bool with_row_ids = assigns_row_ids();
@@ -664,6 +669,10 @@ void Transaction::set_read_predicate(FileFilter filter, std::vector<size_t> file
   impl_->read_predicate = std::move(filter);
 }
 
+void Transaction::set_logged_always() { impl_->logged_always = true; }
+
+void Transaction::set_whole_file_changes() { impl_->whole_file_changes = true; }
+
 bool Transaction::has_changes() const { return impl_->has_changes(); }
 
 Result<CommitOutcome> Transaction::commit() {
@@ -675,9 +684,9 @@ Result<CommitOutcome> Transaction::commit() {
   impl.finished = true;
   const bool had_changes = impl.has_changes();
   Status prepared = impl.prepare();
-  const bool only_empty_deletes = had_changes && !impl.creates && impl.adds.empty() &&
-                                  impl.removes.empty() && !impl.metadata && !impl.protocol &&
-                                  impl.txns.empty() && impl.domains.empty();
+  const bool only_empty_deletes = had_changes && !impl.creates && !impl.logged_always &&
+                                  impl.adds.empty() && impl.removes.empty() && !impl.metadata &&
+                                  !impl.protocol && impl.txns.empty() && impl.domains.empty();
   if (prepared.ok() && (!had_changes || only_empty_deletes))
     return CommitOutcome(Committed{impl.read->version});
 

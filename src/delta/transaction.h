@@ -102,6 +102,12 @@ class Transaction {
   // it too. Not for conditions that are not deterministic: those read the whole table.
   void set_read_predicate(FileFilter filter, std::vector<size_t> file_indexes);
 
+  // Commits also when there is nothing but the operation and its metrics to log, as VACUUM does.
+  void set_logged_always();
+  // The file actions are whole files' changes: no change data files are needed to tell them, also
+  // where the table has a change data feed (RESTORE).
+  void set_whole_file_changes();
+
   bool has_changes() const;
   // Once per transaction. Without changes nothing is written and the version read is returned.
   // Retries lost races while the rules allow. Writes a checkpoint each delta.checkpointInterval

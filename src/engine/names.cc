@@ -35,6 +35,11 @@ Result<std::vector<std::string>> known_columns(const std::vector<sql::Name>& nam
 }
 
 Status refuse_pipeline_table(const FoundTable& found, const char* verb) {
+  if (found.snapshot->property(pipeline::kStateTargetProperty)) {
+    return unsupported("DML_ON_PIPELINE_TABLE",
+                       "{} on {} is not supported: it is what an AUTO CDC target remembers", verb,
+                       found.name);
+  }
   if (!belongs_to_pipeline(*found.snapshot)) return {};
   return unsupported("DML_ON_PIPELINE_TABLE",
                      "{} on {} is not supported: the table is written by the pipeline {}. Change "

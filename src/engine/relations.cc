@@ -78,44 +78,43 @@ Result<std::string> Relations::scan(const delta::Table& table,
   return scans_.back()->sql();
 }
 
-Result<std::string> Relations::scan_at(const delta::Table& table, const sql::TableUse& use) {
-  std::optional<delta::Version> version;
-  if (use.version_as_of) {
-    const auto& text = *use.version_as_of;
+Result<std::shared_ptr<const delta::Snapshot>> snapshot_at(
+    const Context& context, const delta::Table& table,
+    const std::optional<std::string>& version_as_of,
+    const std::optional<std::string>& timestamp_as_of) {
+  if (version_as_of) {
+    const std::string& text = *version_as_of;
     delta::Version number = -1;
     const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (failed != std::errc() || end != text.data() + text.size() || number < 0) {
-      return at(
-          invalid_argument("INVALID_TIME_TRAVEL_SPEC",
-                           "VERSION AS OF {} is not a version: write a number from 0 on", text),
-          use.place);
+      return invalid_argument("INVALID_TIME_TRAVEL_SPEC",
+                              "VERSION AS OF {} is not a version: write a number from 0 on", text);
     }
-    version = number;
-  } else if (use.timestamp_as_of) {
-    auto ms = context_.connection->query_int(
-        fmt::format("SELECT epoch_ms(CAST({} AS TIMESTAMP WITH TIME ZONE))",
-                    duck::quote_literal(*use.timestamp_as_of)));
-    if (!ms.ok()) {
-      return at(invalid_argument("INVALID_TIME_TRAVEL_TIMESTAMP_EXPR",
-                                 "TIMESTAMP AS OF '{}' is not a time: write one such as "
-                                 "'2026-01-31 12:00:00' (UTC)",
-                                 *use.timestamp_as_of),
-                use.place);
-    }
-    auto found = table.version_at(*ms);
-    if (!found.ok()) return at(std::move(found).error(), use.place);
-    SL_ASSIGN(const auto newest, table.snapshot());
-    if (*ms > newest->timestamp_ms) {
-      return at(
-          invalid_argument("DELTA_TIMESTAMP_GREATER_THAN_COMMIT",
-                           "TIMESTAMP AS OF {} is after the last commit of {}, which is of "
-                           "{}: name a time until then, or leave it out for the newest rows",
-                           format_utc_ms(*ms), table.path(), format_utc_ms(newest->timestamp_ms)),
-          use.place);
-    }
-    version = *found;
+    return table.snapshot(number);
   }
-  auto snapshot = table.snapshot(version);
+  if (!timestamp_as_of) return table.snapshot();
+  const auto ms = context.connection->query_int(
+      fmt::format("SELECT epoch_ms(CAST({} AS TIMESTAMP WITH TIME ZONE))",
+                  duck::quote_literal(*timestamp_as_of)));
+  if (!ms.ok()) {
+    return invalid_argument("INVALID_TIME_TRAVEL_TIMESTAMP_EXPR",
+                            "TIMESTAMP AS OF '{}' is not a time: write one such as "
+                            "'2026-01-31 12:00:00' (UTC)",
+                            *timestamp_as_of);
+  }
+  SL_ASSIGN(const auto version, table.version_at(*ms));
+  SL_ASSIGN(const auto newest, table.snapshot());
+  if (*ms > newest->timestamp_ms) {
+    return invalid_argument("DELTA_TIMESTAMP_GREATER_THAN_COMMIT",
+                            "TIMESTAMP AS OF {} is after the last commit of {}, which is of "
+                            "{}: name a time until then, or leave it out for the newest rows",
+                            format_utc_ms(*ms), table.path(), format_utc_ms(newest->timestamp_ms));
+  }
+  return table.snapshot(version);
+}
+
+Result<std::string> Relations::scan_at(const delta::Table& table, const sql::TableUse& use) {
+  auto snapshot = snapshot_at(context_, table, use.version_as_of, use.timestamp_as_of);
   if (!snapshot.ok()) return at(std::move(snapshot).error(), use.place);
   TableRead read{table.path(), (*snapshot)->version, {}};
   const auto filter = file_filter(**snapshot, conditions_of(use),

@@ -22,6 +22,13 @@ struct TableRead {
   delta::FileSelection selection;
 };
 
+// The snapshot that VERSION AS OF or TIMESTAMP AS OF (literal texts) names, else the newest.
+// Errors: INVALID_TIME_TRAVEL_SPEC, INVALID_TIME_TRAVEL_TIMESTAMP_EXPR, versions out of range.
+Result<std::shared_ptr<const delta::Snapshot>> snapshot_at(
+    const Context& context, const delta::Table& table,
+    const std::optional<std::string>& version_as_of,
+    const std::optional<std::string>& timestamp_as_of);
+
 // Turns the queries of one statement into DuckDB text. Must outlive the queries that use the text:
 // it holds the scans with their deletion vectors. Conditions of a query leave files of its tables
 // out; "now" is one time for the whole statement.

@@ -12,6 +12,7 @@
 #include "engine/definitions.h"
 #include "engine/describe.h"
 #include "engine/listing.h"
+#include "engine/maintenance.h"
 #include "engine/relations.h"
 #include "engine/rows.h"
 #include "engine/show.h"
@@ -179,6 +180,18 @@ class SqlSession : public Session {
             [&](const sql::Drop& body) -> Status { return drop(context_, body); },
             [&](const sql::Truncate& body) -> Status { return truncate(context_, body); },
             [&](const sql::Use& body) -> Status { return use(context_, body); },
+            [&](const sql::Vacuum& body) -> Status {
+              SL_ASSIGN(const auto query, vacuum(context_, body));
+              return show_rows(query, format, out);
+            },
+            [&](const sql::Restore& body) -> Status {
+              SL_ASSIGN(const auto query, restore(context_, body));
+              return show_rows(query, format, out);
+            },
+            [&](const sql::Optimize& body) -> Status {
+              return unsupported("UNSUPPORTED_STATEMENT", "{} is not supported yet",
+                                 body.purge ? "REORG TABLE" : "OPTIMIZE");
+            },
             [&](const sql::NotYet& body) -> Status {
               return unsupported("UNSUPPORTED_STATEMENT", "{} is not supported yet",
                                  body.construct);

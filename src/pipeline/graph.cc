@@ -78,6 +78,10 @@ const char* refused_name(const sql::Statement& statement) {
   if (std::holds_alternative<sql::Describe>(body)) return "DESCRIBE";
   if (std::holds_alternative<sql::Show>(body)) return "SHOW";
   if (std::holds_alternative<sql::Use>(body)) return "USE";
+  if (const auto* optimize = std::get_if<sql::Optimize>(&body))
+    return optimize->purge ? "REORG TABLE" : "OPTIMIZE";
+  if (std::holds_alternative<sql::Vacuum>(body)) return "VACUUM";
+  if (std::holds_alternative<sql::Restore>(body)) return "RESTORE";
   return "this statement";
 }
 

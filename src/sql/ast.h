@@ -351,7 +351,25 @@ struct Use {
   bool catalog = false;
   TableName name;
 };  // USE [SCHEMA] a.b; USE CATALOG a
-// A statement of sql.md that later work executes (OPTIMIZE, VACUUM, RESTORE,
+// OPTIMIZE t [FULL] [WHERE ...] [ZORDER BY (...)]; REORG TABLE t [WHERE ...] APPLY (PURGE)
+struct Optimize {
+  TableName table;
+  bool full = false;
+  bool purge = false;  // REORG
+  ExprPtr where;
+  std::vector<Name> zorder_by;
+};
+struct Vacuum {
+  TableName table;
+  std::optional<double> retain_hours;
+  bool dry_run = false;
+};
+struct Restore {
+  TableName table;
+  std::optional<std::string> version_as_of;    // literal text; one of these is there
+  std::optional<std::string> timestamp_as_of;  // literal text
+};
+// A statement of sql.md that later work executes (
 // REFRESH ...): recognised and refused by this name; its text is skipped to the next semicolon.
 struct NotYet {
   std::string construct;
@@ -361,7 +379,7 @@ struct Statement {
   std::variant<CreateStreamingTable, CreateMaterializedView, CreateView, CreateAutoCdcFlow,
                CreateInsertFlow, SetOption, SelectStatement, Explain, CreateSchema, CreateTable,
                AlterTable, CommentOn, Insert, Update, Delete, Merge, Drop, Truncate, Describe, Show,
-               Use, NotYet>
+               Use, Optimize, Vacuum, Restore, NotYet>
       body;
   SourcePlace place;
   std::string text;  // the statement's own text

@@ -16,12 +16,11 @@ std::string dotted(const std::vector<std::string>& parts) {
 }
 
 // First words of statements that are recognised and refused by name.
-constexpr std::array<std::string_view, 33> kNotYet = {
-    "ALTER",   "OPTIMIZE", "VACUUM",  "RESTORE",  "REFRESH", "COPY",
-    "ANALYZE", "GRANT",   "REVOKE",   "DENY",    "CACHE",    "UNCACHE", "CLEAR",
-    "MSCK",    "FSCK",    "REORG",    "CONVERT", "GENERATE", "COMMENT", "CALL",
-    "DECLARE", "EXECUTE", "BEGIN",    "COMMIT",  "ROLLBACK", "UNDROP",  "REPAIR",
-    "LOAD",    "LIST",    "PUT",      "GET",     "REMOVE",   "SYNC",
+constexpr std::array<std::string_view, 29> kNotYet = {
+    "ALTER",   "REFRESH", "COPY",  "ANALYZE", "GRANT",    "REVOKE",   "DENY",    "CACHE",
+    "UNCACHE", "CLEAR",   "MSCK",  "FSCK",    "CONVERT",  "GENERATE", "COMMENT", "CALL",
+    "DECLARE", "EXECUTE", "BEGIN", "COMMIT",  "ROLLBACK", "UNDROP",   "REPAIR",  "LOAD",
+    "LIST",    "PUT",     "GET",   "REMOVE",  "SYNC",
 };
 
 }  // namespace
@@ -100,6 +99,14 @@ bool Parser::statement(Statement& statement) {
     if (!use.catalog && !accept_word("SCHEMA")) accept_word("DATABASE");
     use.name = table_name();
     statement.body = std::move(use);
+  } else if (accept_word("OPTIMIZE")) {
+    optimize(statement);
+  } else if (accept_word("REORG")) {
+    reorg(statement);
+  } else if (accept_word("VACUUM")) {
+    vacuum(statement);
+  } else if (accept_word("RESTORE")) {
+    restore(statement);
   } else if (at_words({"AUTO", "CDC"})) {
     fail_expected("CREATE FLOW name AS before AUTO CDC (or the old form APPLY CHANGES INTO)");
   } else {
@@ -107,8 +114,8 @@ bool Parser::statement(Statement& statement) {
       if (!at_word(word)) continue;
       std::string construct(word);
       // ALTER TABLE, COPY INTO, REFRESH STREAMING TABLE, ...
-      if (word == "ALTER" || word == "REFRESH" || word == "RESTORE" || word == "COPY" ||
-          word == "COMMENT" || word == "ANALYZE") {
+      if (word == "ALTER" || word == "REFRESH" || word == "COPY" || word == "COMMENT" ||
+          word == "ANALYZE") {
         for (size_t i = 1; i <= 2; ++i) {
           static constexpr std::array<std::string_view, 10> kKinds = {
               "TABLE",     "VIEW",         "SCHEMA", "DATABASE", "CATALOG",
@@ -122,8 +129,9 @@ bool Parser::statement(Statement& statement) {
       return !failed_;
     }
     fail_expected("a statement",
-                  {"SELECT", "CREATE", "INSERT", "UPDATE", "DELETE", "DROP", "APPLY", "SET", "SHOW",
-                   "DESCRIBE", "TRUNCATE", "EXPLAIN", "MERGE", "ALTER", "WITH", "VALUES", "USE"});
+                  {"SELECT", "CREATE", "INSERT",   "UPDATE",   "DELETE",  "DROP",    "APPLY",
+                   "SET",    "SHOW",   "DESCRIBE", "TRUNCATE", "EXPLAIN", "MERGE",   "ALTER",
+                   "WITH",   "VALUES", "USE",      "OPTIMIZE", "VACUUM",  "RESTORE", "REORG"});
   }
   return !failed_;
 }

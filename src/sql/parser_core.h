@@ -167,6 +167,10 @@ class Parser {
   void create_flow(Statement& statement);
   void set(Statement& statement);
   void drop(Statement& statement);
+  void optimize(Statement& statement);  // these four: parse_maintenance.cc
+  void reorg(Statement& statement);
+  void vacuum(Statement& statement);
+  void restore(Statement& statement);
   void not_yet(Statement& statement, std::string construct);
   TableName declared_table(bool strip_live);
   TableName target_table();

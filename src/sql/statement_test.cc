@@ -429,13 +429,37 @@ TEST(Statement, ConstructsOfLaterAreRefusedByName) {
   EXPECT_EQ(construct("ALTER VIEW v AS SELECT 1"), "ALTER VIEW");
   EXPECT_EQ(construct("COMMENT ON VOLUME v IS 'x'"), "COMMENT ON VOLUME");
   EXPECT_EQ(construct("CONVERT TO DELTA parquet.`/p`"), "CONVERT");
-  EXPECT_EQ(construct("OPTIMIZE t ZORDER BY (a)"), "OPTIMIZE");
-  EXPECT_EQ(construct("VACUUM t RETAIN 5 HOURS DRY RUN"), "VACUUM");
-  EXPECT_EQ(construct("RESTORE TABLE t TO VERSION AS OF 3"), "RESTORE TABLE");
   EXPECT_EQ(construct("REFRESH STREAMING TABLE t"), "REFRESH STREAMING TABLE");
   EXPECT_EQ(construct("CREATE SINK s"), "CREATE SINK");
   EXPECT_EQ(construct("CREATE FUNCTION f() RETURNS INT RETURN 1"), "CREATE FUNCTION");
   EXPECT_EQ(construct("CREATE TABLE a SHALLOW CLONE b"), "CREATE TABLE ... CLONE");
+}
+
+TEST(Statement, Maintenance) {
+  const auto optimize = parsed<Optimize>("OPTIMIZE s.t WHERE p > 1 ZORDER BY (a, b)");
+  EXPECT_EQ(optimize.table.parts, (std::vector<std::string>{"s", "t"}));
+  EXPECT_NE(optimize.where, nullptr);
+  ASSERT_THAT(optimize.zorder_by, SizeIs(2));
+  EXPECT_EQ(optimize.zorder_by[1].text, "b");
+  EXPECT_TRUE(parsed<Optimize>("OPTIMIZE t FULL").full);
+  EXPECT_TRUE(parsed<Optimize>("REORG TABLE t WHERE p = 1 APPLY (PURGE)").purge);
+
+  const auto vacuum = parsed<Vacuum>("VACUUM delta.`/x` RETAIN 1.5 HOURS DRY RUN");
+  EXPECT_TRUE(vacuum.table.is_path);
+  EXPECT_EQ(vacuum.retain_hours, 1.5);
+  EXPECT_TRUE(vacuum.dry_run);
+  EXPECT_FALSE(parsed<Vacuum>("VACUUM t").retain_hours);
+
+  EXPECT_EQ(parsed<Restore>("RESTORE TABLE t TO VERSION AS OF 3").version_as_of, "3");
+  EXPECT_EQ(parsed<Restore>("RESTORE t TIMESTAMP AS OF '2026-01-01'").timestamp_as_of,
+            "2026-01-01");
+
+  EXPECT_THAT(errors("VACUUM t RETAIN -1 HOURS"), ElementsAre(HasSubstr("hours from 0 on")));
+  EXPECT_THAT(errors("VACUUM t RETAIN 1 DAYS"), ElementsAre(HasSubstr("HOUR")));
+  EXPECT_THAT(errors("VACUUM t LITE"), ElementsAre(HasSubstr("VACUUM ... LITE")));
+  EXPECT_THAT(errors("RESTORE TABLE t"), ElementsAre(HasSubstr("VERSION AS OF")));
+  EXPECT_THAT(errors("OPTIMIZE t ZORDER (a)"), ElementsAre(HasSubstr("ZORDER BY")));
+  EXPECT_THAT(errors("REORG TABLE t APPLY (UPGRADE UNIFORM)"), ElementsAre(HasSubstr("UPGRADE")));
 }
 
 TEST(Statement, RefusedClauses) {

@@ -56,6 +56,14 @@ class WrappingFaultStore : public FaultStore {
   Status remove_tree(const std::string& path) override {
     return mutate(path, [&] { return inner_->remove_tree(path); });
   }
+  Result<bool> remove_if_empty(const std::string& directory) override {
+    bool removed = false;
+    SL_TRY(mutate(directory, [&]() -> Status {
+      SL_ASSIGN(removed, inner_->remove_if_empty(directory));
+      return {};
+    }));
+    return removed;
+  }
   Status make_directories(const std::string& path) override {
     return mutate(path, [&] { return inner_->make_directories(path); });
   }

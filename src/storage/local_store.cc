@@ -162,7 +162,16 @@ class LocalStore : public Store {
       const std::string name = entry->d_name;
       if (name == "." || name == "..") continue;
       struct stat status{};
-      if (fstatat(dirfd(dir), entry->d_name, &status, 0) != 0) {
+      const auto look = [&](int flags) {
+        return fstatat(dirfd(dir), entry->d_name, &status, flags) == 0;
+      };
+      bool is_link = false;
+      bool seen = look(AT_SYMLINK_NOFOLLOW);
+      if (seen && S_ISLNK(status.st_mode)) {
+        is_link = true;
+        seen = look(0);
+      }
+      if (!seen) {
         // Gone since it was listed, or a dangling link.
         if (errno == ENOENT) continue;
         error = errno;
@@ -171,6 +180,7 @@ class LocalStore : public Store {
       // Opening a pipe or a device would wait for ever.
       if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) continue;
       found.push_back(info_of(prefix + name, status));
+      found.back().is_link = is_link;
     }
     closedir(dir);
     if (error != 0) return os_error(error, "list", directory);
@@ -224,6 +234,12 @@ class LocalStore : public Store {
     std::filesystem::remove_all(path, error);
     if (error) return os_error(error.value(), "remove", path);
     return {};
+  }
+
+  Result<bool> remove_if_empty(const std::string& directory) override {
+    if (rmdir(directory.c_str()) == 0) return true;
+    if (errno == ENOTEMPTY || errno == EEXIST || errno == ENOENT) return false;
+    return os_error(errno, "remove", directory);
   }
 
   Status make_directories(const std::string& path) override {

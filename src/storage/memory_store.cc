@@ -118,6 +118,16 @@ class MemoryStore : public Store {
     return {};
   }
 
+  Result<bool> remove_if_empty(const std::string& directory) override {
+    const std::lock_guard lock(mutex_);
+    const std::string prefix = directory + "/";
+    const auto file = files_.lower_bound(prefix);
+    if (file != files_.end() && file->first.starts_with(prefix)) return false;
+    const auto below = directories_.upper_bound(prefix);
+    if (below != directories_.end() && below->starts_with(prefix)) return false;
+    return directories_.erase(prefix) > 0;
+  }
+
   Status make_directories(const std::string& path) override {
     const std::lock_guard lock(mutex_);
     directories_.insert(path + "/");

@@ -19,6 +19,7 @@ struct FileInfo {
   int64_t size_bytes = 0;
   int64_t modified_ms = 0;  // since the epoch, UTC
   bool is_directory = false;
+  bool is_link = false;  // a symbolic link; the other members tell of what it leads to
 };
 
 class Store {
@@ -46,6 +47,8 @@ class Store {
   virtual Status remove(const std::string& path) = 0;
   // Removes a directory and all below it; missing is fine.
   virtual Status remove_tree(const std::string& path) = 0;
+  // Removes a directory that holds nothing; false for one that holds something or is not there.
+  virtual Result<bool> remove_if_empty(const std::string& directory) = 0;
   virtual Status make_directories(const std::string& path) = 0;
   // Called before and after DuckDB writes a file at path (fault injection, fsync of the result).
   virtual Status before_external_write(const std::string& path) = 0;

@@ -39,6 +39,15 @@ class Stores : public ::testing::TestWithParam<bool> {
 INSTANTIATE_TEST_SUITE_P(All, Stores, ::testing::Bool(),
                          [](const auto& store) { return store.param ? "Local" : "Memory"; });
 
+TEST_P(Stores, OnlyEmptyDirectoriesAreRemoved) {
+  EXPECT_FALSE(store_->remove_if_empty(root_ + "/a").value());
+  EXPECT_TRUE(store_->remove_if_empty(root_ + "/a/b").value());
+  ASSERT_TRUE(store_->put(root_ + "/a/x", "x").ok());
+  EXPECT_FALSE(store_->remove_if_empty(root_ + "/a").value());
+  EXPECT_EQ(names(root_ + "/a"), (std::vector<std::string>{"x"}));
+  EXPECT_FALSE(store_->remove_if_empty(root_ + "/nothing").value());
+}
+
 TEST_P(Stores, PutReadListRemove) {
   ASSERT_TRUE(store_->put(root_ + "/a/y", "hello").ok());
   ASSERT_TRUE(store_->put(root_ + "/a/x", std::string("\0\n", 2)).ok());
