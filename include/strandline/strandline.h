@@ -1,7 +1,10 @@
 // Strandline's public C++ interface: run pipelines, run SQL over a warehouse.
 #pragma once
 
+#include <strandline/arrow.h>
 #include <strandline/result.h>
+#include <strandline/rows.h>
+#include <strandline/table.h>
 
 #include <atomic>
 #include <cstdint>
@@ -129,6 +132,8 @@ struct ChangesOptions {
   int poll_ms = 1000;             // how often it looks for one
 };
 
+enum class WriteMode { kAppend, kOverwrite };
+
 // SQL over a warehouse. Not thread-safe; cancel() may be called from any thread or signal handler.
 class Session {
  public:
@@ -144,6 +149,25 @@ class Session {
   // Following is for formats that are no one document: table, ndjson and markdown.
   // Errors: those of table_changes in SQL, by their public names.
   virtual Status changes(const ChangesOptions& options, OutputFormat format, std::ostream& out) = 0;
+  // Every statement of sql in order, results dropped; stops at the first failure.
+  virtual Status execute(const std::string& sql) = 0;
+  // One statement that gives rows (SELECT, SHOW, DESCRIBE, OPTIMIZE, ...). Errors:
+  // kInvalidArgument NOT_ONE_STATEMENT, NOT_A_QUERY for one without rows; those of the statement.
+  virtual Result<std::unique_ptr<RowStream>> query(const std::string& sql) = 0;
+
+  // A table by its name as in SQL. Errors: kNotFound TABLE_OR_VIEW_NOT_FOUND, ...
+  virtual Result<std::unique_ptr<Table>> table(const std::string& name) = 0;
+
+  // Reads the whole stream, which it releases, and makes it a relation of this session under a
+  // plain name, in place of an earlier one: a source for SELECT, INSERT and MERGE.
+  // Errors: kInvalidArgument INVALID_NAME, ARROW_STREAM_FAILED with the stream's own text.
+  virtual Status register_stream(const std::string& name, ArrowArrayStream* stream) = 0;
+  // Writes the stream's rows, which it releases, into a table in one commit, columns by name.
+  // Errors: as INSERT and register_stream.
+  virtual Status write(const std::string& table, ArrowArrayStream* stream,
+                       WriteMode mode = WriteMode::kAppend) = 0;
+
+  // Stops the running statement. A RowStream is stopped by its own cancel().
   virtual void cancel() = 0;
 };
 

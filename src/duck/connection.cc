@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "duck/curve_function.h"
 #include "duck/engine.h"
 #include "duck/file_sets.h"
 #include "duck/json_fields.h"
@@ -55,11 +56,13 @@ class EngineDatabase final : public Database, public std::enable_shared_from_thi
 
   const std::shared_ptr<FileSets>& file_sets() const { return file_sets_; }
   const std::shared_ptr<KeyFilters>& key_filters() const { return key_filters_; }
+  const std::shared_ptr<Curves>& curves() const { return curves_; }
 
  private:
   duckdb_database raw_;
   std::shared_ptr<FileSets> file_sets_ = std::make_shared<FileSets>();
   std::shared_ptr<KeyFilters> key_filters_ = std::make_shared<KeyFilters>();
+  std::shared_ptr<Curves> curves_ = std::make_shared<Curves>();
 };
 
 // The engine's own limit for a process that shall stay below target_bytes: its peak lies up to
@@ -305,6 +308,7 @@ Result<std::shared_ptr<Database>> Database::open(const DatabaseOptions& options)
   SL_ASSIGN(const auto connection, database->connect());
   SL_TRY(register_file_functions(raw(*connection), database->file_sets()));
   SL_TRY(register_key_filter_function(raw(*connection), database->key_filters()));
+  SL_TRY(register_curve_function(raw(*connection), database->curves()));
   SL_TRY(register_json_fields_function(raw(*connection)));
   return std::shared_ptr<Database>(std::move(database));
 }
@@ -350,6 +354,10 @@ std::shared_ptr<FileSets> file_sets(Connection& connection) {
 
 std::shared_ptr<KeyFilters> key_filters(Connection& connection) {
   return static_cast<EngineConnection&>(connection).database().key_filters();
+}
+
+std::shared_ptr<Curves> curves(Connection& connection) {
+  return static_cast<EngineConnection&>(connection).database().curves();
 }
 
 Status stream(Connection& connection, const std::string& sql,

@@ -64,8 +64,11 @@ struct WriteOptions {
   // table's materialised columns.
   bool with_row_ids = false;
   int64_t target_file_size_bytes = 128ll << 20;
-  // Names to sort by inside a file, for pruning; may be empty.
-  std::vector<std::string> sort_columns;
+  // SQL over the logical columns to sort by, for pruning; may be empty.
+  std::string order_by;
+  // With order_by: each file takes the next so many rows of its partition in that order; 0 leaves
+  // it to the target size, and files may overlap.
+  int64_t rows_per_file = 0;
   // Files of the legacy change feed: under _change_data, and the query also gives
   // kChangeTypeColumn.
   bool change_data = false;

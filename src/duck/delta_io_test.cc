@@ -156,7 +156,7 @@ TEST_F(DeltaIoTest, LargeOutputsAreSplit) {
 
 TEST_F(DeltaIoTest, SortColumnsOrderTheFile) {
   WriteOptions options;
-  options.sort_columns = {"a"};
+  options.order_by = "a NULLS FIRST";
   const auto snapshot = with_rows(
       define({field("a", TypeId::kLong)}),
       "SELECT CASE WHEN i > 0 THEN (i * 7919) % 10007 END AS a FROM range(10000) r(i)", options);
@@ -167,6 +167,36 @@ TEST_F(DeltaIoTest, SortColumnsOrderTheFile) {
                    "FROM {} AS t) WHERE a < p OR (a IS NULL AND p IS NOT NULL)",
                    positions),
               ElementsAre("0"));
+}
+
+TEST_F(DeltaIoTest, OrderedFilesTakeARangeEach) {
+  WriteOptions options;
+  options.order_by = "a DESC";
+  options.rows_per_file = 400;
+  const std::string query = "SELECT (i * 7919) % 1000 AS a, i % 2 AS p FROM range(1000) r(i)";
+  for (const std::vector<std::string>& partitions :
+       {std::vector<std::string>{}, std::vector<std::string>{"p"}}) {
+    const auto snapshot = with_rows(
+        define({field("a", TypeId::kLong), field("p", TypeId::kLong)}, partitions), query, options);
+    EXPECT_EQ(snapshot->files.size(), partitions.empty() ? 3u : 4u);
+    EXPECT_EQ(rows(snapshot), query_rows(query));
+    ScanOptions positions;
+    positions.with_positions = true;
+    // Ranges of files of one partition do not meet.
+    const auto scanned = scan(snapshot, positions);
+    const std::string files =
+        "(SELECT __strandline_file AS f, any_value(p) AS p, min(a) AS low, "
+        "max(a) AS high FROM " +
+        scanned->sql() + " AS t GROUP BY f)";
+    EXPECT_THAT(query_rows(fmt::format(
+                    "SELECT count(*) FROM {0} x, {0} y WHERE x.f < y.f AND x.low <= y.high AND "
+                    "y.low <= x.high AND {1}",
+                    files, partitions.empty() ? "true" : "x.p = y.p")),
+                ElementsAre("0"));
+  }
+  EXPECT_TRUE(with_rows(define({field("a", TypeId::kLong), field("p", TypeId::kLong)}),
+                        query + " WHERE false", options)
+                  ->files.empty());
 }
 
 TEST_F(DeltaIoTest, ColumnsMatchByNameAndWiden) {

@@ -18,6 +18,7 @@ template <typename T>
 class Registry;       // registry.h
 struct ScanFile;      // file_sets.h
 class KeyFilterBits;  // key_filter.cc
+class CurveRanges;    // curve.h
 
 // Owns a C handle; destroy sets it to null.
 template <typename T, void (*destroy)(T*)>
@@ -74,6 +75,7 @@ duckdb_connection raw(Connection& connection);
 // The registries of the connection's database.
 std::shared_ptr<Registry<std::vector<ScanFile>>> file_sets(Connection& connection);
 std::shared_ptr<Registry<KeyFilterBits>> key_filters(Connection& connection);
+std::shared_ptr<Registry<CurveRanges>> curves(Connection& connection);
 
 // Runs one statement and hands over its chunks as they are made; nothing is kept. on_columns is
 // called once, before the first chunk, on_end after the last, while the columns are still there.

@@ -142,4 +142,11 @@ std::string path_literal(const std::string& path) {
   return quote_literal(escaped);
 }
 
+std::string partition_literal(const std::optional<std::string>& value, const DataType& type) {
+  const std::string target = engine_type(type);
+  if (!value || value->empty()) return fmt::format("CAST(NULL AS {})", target);
+  if (type.id == TypeId::kBinary) return fmt::format("encode({})", quote_literal(*value));
+  return fmt::format("CAST({} AS {})", quote_literal(*value), target);
+}
+
 }  // namespace strandline::duck

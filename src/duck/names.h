@@ -1,6 +1,7 @@
 // Names between a table's schema and its Parquet files: paths, physical names, rebuilt values.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,10 @@ Result<DataType> file_type(const std::string& column, const DataType& type, Colu
 std::string to_logical(const std::string& expression, const DataType& type, ColumnMode mode,
                        bool rebuild = false);
 std::string to_file(const std::string& expression, const DataType& type, ColumnMode mode);
+
+// A partition value's text in the log as a SQL expression of its type (delta-protocol.md section
+// 5).
+std::string partition_literal(const std::optional<std::string>& value, const DataType& type);
 
 // A path as read_parquet takes it: glob characters escaped, quoted as a literal.
 std::string path_literal(const std::string& path);

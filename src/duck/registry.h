@@ -44,18 +44,16 @@ class Registry {
 
 // Makes a SQL function known to the connection's database. It finds its registry by registry_of.
 template <typename T>
-Status register_function(duckdb_connection connection, const std::shared_ptr<Registry<T>>& registry,
-                         const char* name, const std::vector<duckdb_type>& parameters,
-                         duckdb_type returns, duckdb_scalar_function_t function) {
+Status register_typed_function(duckdb_connection connection,
+                               const std::shared_ptr<Registry<T>>& registry, const char* name,
+                               const std::vector<duckdb_logical_type>& parameters,
+                               duckdb_logical_type returns, duckdb_scalar_function_t function) {
   const Handle<duckdb_scalar_function, duckdb_destroy_scalar_function> made(
       duckdb_create_scalar_function());
   duckdb_scalar_function_set_name(made.get(), name);
-  for (const duckdb_type parameter : parameters) {
-    const LogicalType type(duckdb_create_logical_type(parameter));
-    duckdb_scalar_function_add_parameter(made.get(), type.get());
-  }
-  const LogicalType return_type(duckdb_create_logical_type(returns));
-  duckdb_scalar_function_set_return_type(made.get(), return_type.get());
+  for (const duckdb_logical_type parameter : parameters)
+    duckdb_scalar_function_add_parameter(made.get(), parameter);
+  duckdb_scalar_function_set_return_type(made.get(), returns);
   duckdb_scalar_function_set_extra_info(
       made.get(), new std::shared_ptr<Registry<T>>(registry),
       [](void* owned) { delete static_cast<std::shared_ptr<Registry<T>>*>(owned); });
@@ -64,6 +62,21 @@ Status register_function(duckdb_connection connection, const std::shared_ptr<Reg
     return internal_error("ENGINE_ERROR", "the engine does not take the function {}", name);
   }
   return {};
+}
+
+// The same for plain types.
+template <typename T>
+Status register_function(duckdb_connection connection, const std::shared_ptr<Registry<T>>& registry,
+                         const char* name, const std::vector<duckdb_type>& parameters,
+                         duckdb_type returns, duckdb_scalar_function_t function) {
+  std::vector<LogicalType> owned;
+  std::vector<duckdb_logical_type> types;
+  for (const duckdb_type parameter : parameters) {
+    owned.emplace_back(duckdb_create_logical_type(parameter));
+    types.push_back(owned.back().get());
+  }
+  const LogicalType return_type(duckdb_create_logical_type(returns));
+  return register_typed_function(connection, registry, name, types, return_type.get(), function);
 }
 
 template <typename T>

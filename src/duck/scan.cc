@@ -57,14 +57,6 @@ struct SelectedFile {
   const delta::AddFile* add;
 };
 
-// A partition value's text as a SQL expression of its type (delta-protocol.md section 5).
-std::string partition_literal(const std::optional<std::string>& value, const DataType& type) {
-  const std::string target = engine_type(type);
-  if (!value || value->empty()) return fmt::format("CAST(NULL AS {})", target);
-  if (type.id == TypeId::kBinary) return fmt::format("encode({})", quote_literal(*value));
-  return fmt::format("CAST({} AS {})", quote_literal(*value), target);
-}
-
 // What is read of files of one layout.
 struct ReadPlan {
   std::string parquet_schema;            // the map's entries

@@ -242,7 +242,7 @@ class FileWriter {
   Result<std::string> input(const Field& field, const std::vector<ResultColumn>& given) const;
   Result<std::string> field_ids(const std::vector<Field>& fields) const;
   Result<std::string> inner_field_ids(const DataType& type) const;
-  Status write_partitioned(const std::string& query);
+  Status write_staged(const std::string& query);
   Result<std::vector<Partition>> stage(const std::string& query);
   Status copy(const std::string& select, const std::vector<std::optional<std::string>>& values);
   Status finish(const WrittenFile& file, const std::string& directory,
@@ -264,7 +264,6 @@ class FileWriter {
   std::vector<const Field*> partition_columns_;
   std::string logical_select_;  // typed logical columns, as a select list over q
   std::string file_select_;     // stored columns under their file names, over logical names
-  std::string order_;           // " ORDER BY ..." over logical names, or empty
   std::string copy_options_;
   std::string staged_;
   // Absolute directories that may hold files of this call, and how their names start.
@@ -416,9 +415,6 @@ Status FileWriter::plan(const std::string& query) {
     add(logical_select_, "q." + quote_name(kChangeTypeColumn), kChangeTypeColumn);
     add(file_select_, quote_name(kChangeTypeColumn), kChangeTypeColumn);
   }
-  for (const std::string& name : options_.sort_columns) {
-    order_ += (order_.empty() ? "" : ", ") + quote_name(name) + " NULLS FIRST";
-  }
 
   SL_ASSIGN(const std::string compression, codec(definition_));
   copy_options_ = fmt::format(
@@ -434,16 +430,16 @@ Status FileWriter::plan(const std::string& query) {
 
 Status FileWriter::write(const std::string& query) {
   SL_TRY(plan(query));
-  if (!partition_columns_.empty()) return write_partitioned(query);
-  const std::string order = order_.empty() ? "" : " ORDER BY " + order_;
+  if (!partition_columns_.empty() || options_.rows_per_file > 0) return write_staged(query);
+  const std::string order = options_.order_by.empty() ? "" : " ORDER BY " + options_.order_by;
   return copy(fmt::format("SELECT {} FROM (SELECT {} FROM ({}) AS q{})", file_select_,
                           logical_select_, query, order),
               {});
 }
 
-// Rows go to a temporary table in the order of their partitions, then each run of rows to its
-// files: one scan, one open file, whatever the number of partitions.
-Status FileWriter::write_partitioned(const std::string& query) {
+// Rows go to a temporary table in the order of their partitions and of order_by, then each run of
+// rows to its files: one scan, one open file, whatever the number of partitions.
+Status FileWriter::write_staged(const std::string& query) {
   SL_ASSIGN(const std::vector<Partition> partitions, stage(query));
   for (const Partition& partition : partitions) {
     for (size_t p = 0; p < partition.values.size(); ++p) {
@@ -480,7 +476,7 @@ Result<std::vector<Partition>> FileWriter::stage(const std::string& query) {
     texts += partition_text(name, field->type) + ", ";
   }
   const std::string groups = order;
-  if (!order_.empty()) order += ", " + order_;
+  if (!options_.order_by.empty()) order += (order.empty() ? "" : ", ") + options_.order_by;
   SL_TRY(connection_.execute(
       fmt::format("CREATE TEMP TABLE {} AS SELECT {} FROM ({}) AS q ORDER BY {}", staged_,
                   logical_select_, query, order)));
@@ -489,16 +485,21 @@ Result<std::vector<Partition>> FileWriter::stage(const std::string& query) {
     group_names += (group_names.empty() ? "" : ", ") + quote_name(field->name);
   }
   SL_ASSIGN(const Rows rows,
-            connection_.query(fmt::format("SELECT {}min(rowid), max(rowid) FROM {} GROUP BY {} "
-                                          "ORDER BY min(rowid)",
-                                          texts, staged_, group_names)));
+            connection_.query(fmt::format(
+                "SELECT {}min(rowid), max(rowid) FROM {} {} HAVING count(*) > 0 ORDER BY "
+                "min(rowid)",
+                texts, staged_, group_names.empty() ? "" : "GROUP BY " + group_names)));
   std::vector<Partition> partitions;
   for (const auto& row : rows.rows) {
-    Partition partition;
-    partition.values.assign(row.begin(), row.end() - 2);
-    partition.first = std::stoll(*row[row.size() - 2]);
-    partition.last = std::stoll(*row[row.size() - 1]);
-    partitions.push_back(std::move(partition));
+    const int64_t first = std::stoll(*row[row.size() - 2]);
+    const int64_t last = std::stoll(*row[row.size() - 1]);
+    const int64_t count = last - first + 1;
+    const int64_t most = options_.rows_per_file > 0 ? options_.rows_per_file : count;
+    const int64_t files = (count + most - 1) / most;
+    const int64_t each = (count + files - 1) / files;
+    for (int64_t at = first; at <= last; at += each) {
+      partitions.push_back({{row.begin(), row.end() - 2}, at, std::min(last, at + each - 1)});
+    }
   }
   return partitions;
 }

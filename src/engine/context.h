@@ -20,7 +20,9 @@ struct Context {
   catalog::Defaults defaults;                            // changed by USE
   std::map<std::string, std::string> settings;           // SET key = value
   std::map<std::string, catalog::View> temporary_views;  // by folded name
-  std::string directory;                                 // relative paths resolve against it
+  // Relations given as Arrow streams, by folded name: the engine's table that holds them.
+  std::map<std::string, std::string> streams;
+  std::string directory;  // relative paths resolve against it
 
   // Errors: kInvalidArgument WAREHOUSE_NOT_GIVEN.
   Result<catalog::Warehouse*> needs_warehouse() const;

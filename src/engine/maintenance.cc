@@ -5,9 +5,12 @@
 #include "base/error.h"
 #include "delta/restore.h"
 #include "delta/vacuum.h"
+#include "duck/optimize.h"
 #include "engine/listing.h"
 #include "engine/names.h"
 #include "engine/relations.h"
+#include "engine/write_rows.h"
+#include "sql/query.h"
 
 namespace strandline::engine {
 namespace {
@@ -39,6 +42,44 @@ Result<std::string> vacuum(const Context& context, const sql::Vacuum& statement)
     for (const auto& path : report->paths) listing.add({Listing::text(path)});
   }
   return listing.query();
+}
+
+Result<std::string> optimize(const Context& context, const sql::Optimize& statement) {
+  SL_ASSIGN(const auto found, find_table(context, statement.table));
+  duck::OptimizeOptions options;
+  options.full = statement.full;
+  options.purge = statement.purge;
+  Relations relations(context);
+  std::string predicate = "[]";
+  if (statement.where != nullptr) {
+    SL_ASSIGN(options.where, relations.print(*statement.where));
+    predicate = json_array({sql::print_spark(*statement.where)});
+  }
+  std::vector<std::string> zorder_by;
+  for (const auto& column : statement.zorder_by) zorder_by.push_back(column.text);
+  options.parameters = {{"predicate", predicate}, {"zOrderBy", json_array(zorder_by)}};
+  options.zorder_by = std::move(zorder_by);
+  auto done = duck::optimize(*context.connection, found.table, options);
+  if (!done.ok()) return at(std::move(done).error(), statement.table.place);
+  const auto sizes = [](const duck::FileSizes& files) {
+    const double average = files.count == 0 ? 0.0
+                                            : static_cast<double>(files.total_bytes) /
+                                                  static_cast<double>(files.count);
+    return fmt::format(
+        "{{'min': {}::BIGINT, 'max': {}::BIGINT, 'avg': {:.1f}::DOUBLE, 'totalFiles': {}::BIGINT, "
+        "'totalSize': {}::BIGINT}}",
+        files.min_bytes, files.max_bytes, average, files.count, files.total_bytes);
+  };
+  return fmt::format(
+      "SELECT {} AS path, {{'numFilesAdded': {}::BIGINT, 'numFilesRemoved': {}::BIGINT, "
+      "'filesAdded': {}, 'filesRemoved': {}, 'partitionsOptimized': {}::BIGINT, 'numBatches': "
+      "{}::BIGINT, 'totalConsideredFiles': {}::BIGINT, 'totalFilesSkipped': {}::BIGINT, "
+      "'deletionVectorStats': {{'numDeletionVectorsRemoved': {}::BIGINT, "
+      "'numDeletionVectorRowsRemoved': {}::BIGINT}}}} AS metrics",
+      duck::quote_literal(found.table.path()), done->added.count, done->removed.count,
+      sizes(done->added), sizes(done->removed), done->partitions, done->batches,
+      done->considered_files, done->skipped_files, done->deletion_vectors_removed,
+      done->deleted_rows_removed);
 }
 
 Result<std::string> restore(const Context& context, const sql::Restore& statement) {

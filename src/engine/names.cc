@@ -128,6 +128,8 @@ bool may_read(const Context& context, const sql::Query& query, const delta::Tabl
     // A feed names its table in an argument.
     if (use.function.starts_with("table_changes")) return true;
     if (!use.function.empty()) continue;
+    if (use.name.parts.size() == 1 && context.streams.contains(fold_name(use.name.parts[0])))
+      continue;
     if (use.name.is_path) {
       if (context.absolute_path(use.name.parts[0]) == table.path()) return true;
       continue;

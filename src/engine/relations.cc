@@ -167,6 +167,15 @@ Result<std::string> Relations::resolve(const sql::TableUse& use,
   const bool travels = use.version_as_of || use.timestamp_as_of;
 
   if (!use.name.is_path && use.name.parts.size() == 1) {
+    const auto stream = context_.streams.find(fold_name(use.name.parts[0]));
+    if (stream != context_.streams.end()) {
+      if (travels) {
+        return at(invalid_argument("TIME_TRAVEL_ON_VIEW", "{} is a stream: it has no versions",
+                                   use.name.parts[0]),
+                  use.place);
+      }
+      return duck::quote_name(stream->second);
+    }
     const auto found = context_.temporary_views.find(fold_name(use.name.parts[0]));
     if (found != context_.temporary_views.end()) {
       if (travels) {

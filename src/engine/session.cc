@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <utility>
 
 #include "base/error.h"
 #include "duck/delta_io.h"
@@ -11,8 +12,10 @@
 #include "engine/create_table.h"
 #include "engine/definitions.h"
 #include "engine/describe.h"
+#include "engine/handles.h"
 #include "engine/listing.h"
 #include "engine/maintenance.h"
+#include "engine/names.h"
 #include "engine/relations.h"
 #include "engine/rows.h"
 #include "engine/show.h"
@@ -51,6 +54,13 @@ duck::RenderFormat render_format(OutputFormat format) {
   return duck::RenderFormat::kTable;
 }
 
+// Where a statement's rows go: to a stream as text, or, as the query that gives them, to the
+// caller.
+struct Output {
+  std::ostream* stream = nullptr;
+  std::optional<std::string> query;
+};
+
 class SqlSession : public Session {
  public:
   SqlSession(std::shared_ptr<duck::Database> database, std::unique_ptr<duck::Connection> connection,
@@ -71,21 +81,12 @@ class SqlSession : public Session {
   Status run(const std::string& text, const std::string& file, OutputFormat format,
              std::ostream& out) override {
     cancelled_ = false;
-    const auto script =
-        sql::parse_script(text, file, [this](const std::string& key) -> std::optional<std::string> {
-          const auto found = context_.settings.find(key);
-          if (found == context_.settings.end()) return std::nullopt;
-          return found->second;
-        });
-    if (!script.errors.empty()) return script.errors.front();
+    SL_ASSIGN(const auto script, parse(text, file));
+    Output output{&out, {}};
     for (const auto& statement : script.statements) {
       if (cancelled_) return cancelled("CANCELED", "stopped before the statement ran");
-      auto done = run_statement(statement, format, out);
-      if (!done.ok()) {
-        auto error = std::move(done).error();
-        if (!error.place) error.place = statement.place;
-        return error;
-      }
+      auto done = run_statement(statement, format, output);
+      if (!done.ok()) return at(std::move(done).error(), statement.place);
     }
     return {};
   }
@@ -101,14 +102,83 @@ class SqlSession : public Session {
                               format == OutputFormat::kJson ? "JSON" : "CSV");
     }
     cancelled_ = false;
+    Output output{&out, {}};
     return show_changes(
         context_, options,
         [&](const std::string& query) -> Status {
-          SL_TRY(show_rows(query, format, out));
+          SL_TRY(show_rows(query, format, output));
           out.flush();
           return {};
         },
         cancelled_);
+  }
+
+  Status execute(const std::string& text) override {
+    cancelled_ = false;
+    SL_ASSIGN(const auto script, parse(text, ""));
+    for (const auto& statement : script.statements) {
+      if (cancelled_) return cancelled("CANCELED", "stopped before the statement ran");
+      SL_ASSIGN(auto answer, answer_of(statement));
+      if (answer.query.empty()) continue;
+      auto done = connection_->execute(answer.query);
+      if (!done.ok()) return explained(answer, std::move(done).error(), statement.place);
+    }
+    return {};
+  }
+
+  Result<std::unique_ptr<RowStream>> query(const std::string& text) override {
+    cancelled_ = false;
+    SL_ASSIGN(const auto script, parse(text, ""));
+    if (script.statements.size() != 1) {
+      return invalid_argument("NOT_ONE_STATEMENT",
+                              "query() takes one statement, this text has {}: use execute()",
+                              script.statements.size());
+    }
+    const auto& statement = script.statements[0];
+    SL_ASSIGN(auto answer, answer_of(statement));
+    if (answer.query.empty()) {
+      return at(invalid_argument("NOT_A_QUERY", "the statement gives no rows: use execute()"),
+                statement.place);
+    }
+    SL_ASSIGN(auto connection, database_->connect());
+    auto reader = duck::RowReader::open(std::move(connection), answer.query);
+    if (!reader.ok()) return explained(answer, std::move(reader).error(), statement.place);
+    return make_row_stream(std::move(reader).value(), std::move(answer.relations));
+  }
+
+  Result<std::unique_ptr<Table>> table(const std::string& name) override {
+    SL_ASSIGN(const auto parsed, table_name(name));
+    SL_ASSIGN(auto found, find_table(context_, parsed));
+    return make_table(std::move(found));
+  }
+
+  Status register_stream(const std::string& name, ArrowArrayStream* stream) override {
+    const std::string made = fmt::format("__strandline_stream_{}", ++streams_made_);
+    SL_TRY(duck::load_arrow(*connection_, stream, made));
+    const auto parsed = table_name(name);
+    if (!parsed.ok() || parsed->is_path || parsed->parts.size() != 1) {
+      (void)connection_->execute("DROP TABLE " + duck::quote_name(made));
+      return invalid_argument("INVALID_NAME", "a stream has a plain name, {} is none", name);
+    }
+    std::string& known = context_.streams[fold_name(parsed->parts[0])];
+    const std::string old = std::exchange(known, made);
+    if (!old.empty()) SL_TRY(connection_->execute("DROP TABLE " + duck::quote_name(old)));
+    return {};
+  }
+
+  Status write(const std::string& table, ArrowArrayStream* stream, WriteMode mode) override {
+    const std::string source = "__strandline_written";
+    SL_TRY(register_stream(source, stream));
+    const auto parsed = table_name(table);
+    Status done = parsed.ok()
+                      ? execute(fmt::format("INSERT {} {} BY NAME SELECT * FROM {}",
+                                            mode == WriteMode::kAppend ? "INTO" : "OVERWRITE",
+                                            sql::to_string(*parsed), source))
+                      : Status(parsed.error());
+    const auto kept = context_.streams.extract(source);
+    const auto dropped = connection_->execute("DROP TABLE " + duck::quote_name(kept.mapped()));
+    if (!done.ok()) return done;
+    return dropped.ok() ? Status() : Status(dropped.error());
   }
 
   void cancel() override {
@@ -117,7 +187,55 @@ class SqlSession : public Session {
   }
 
  private:
-  Status run_statement(const sql::Statement& statement, OutputFormat format, std::ostream& out) {
+  // A statement that has run, or the query whose rows are its answer.
+  struct Answer {
+    std::string query;
+    std::shared_ptr<Relations> relations;
+  };
+
+  Result<sql::Script> parse(const std::string& text, const std::string& file) {
+    auto script =
+        sql::parse_script(text, file, [this](const std::string& key) -> std::optional<std::string> {
+          const auto found = context_.settings.find(key);
+          if (found == context_.settings.end()) return std::nullopt;
+          return found->second;
+        });
+    if (!script.errors.empty()) return script.errors.front();
+    return script;
+  }
+
+  // The name of a table as SQL spells it.
+  static Result<sql::TableName> table_name(const std::string& text) {
+    const auto script = sql::parse_script("TRUNCATE TABLE " + text, "");
+    if (script.errors.empty() && script.statements.size() == 1) {
+      if (const auto* named = std::get_if<sql::Truncate>(&script.statements[0].body))
+        return named->table;
+    }
+    return invalid_argument("INVALID_NAME", "{} is not the name of a table", text);
+  }
+
+  static Error explained(const Answer& answer, Error error, const SourcePlace& place) {
+    return at(answer.relations ? answer.relations->explain(std::move(error)) : std::move(error),
+              place);
+  }
+
+  Result<Answer> answer_of(const sql::Statement& statement) {
+    Answer answer;
+    if (const auto* select = std::get_if<sql::SelectStatement>(&statement.body)) {
+      answer.relations = std::make_shared<Relations>(context_);
+      auto query = answer.relations->print(*select->query);
+      if (!query.ok()) return at(std::move(query).error(), statement.place);
+      answer.query = std::move(query).value();
+      return answer;
+    }
+    Output output;
+    auto done = run_statement(statement, OutputFormat::kTable, output);
+    if (!done.ok()) return at(std::move(done).error(), statement.place);
+    answer.query = output.query.value_or("");
+    return answer;
+  }
+
+  Status run_statement(const sql::Statement& statement, OutputFormat format, Output& out) {
     return std::visit(
         Overloaded{
             [&](const sql::CreateStreamingTable&) -> Status {
@@ -189,8 +307,8 @@ class SqlSession : public Session {
               return show_rows(query, format, out);
             },
             [&](const sql::Optimize& body) -> Status {
-              return unsupported("UNSUPPORTED_STATEMENT", "{} is not supported yet",
-                                 body.purge ? "REORG TABLE" : "OPTIMIZE");
+              SL_ASSIGN(const auto query, optimize(context_, body));
+              return show_rows(query, format, out);
             },
             [&](const sql::NotYet& body) -> Status {
               return unsupported("UNSUPPORTED_STATEMENT", "{} is not supported yet",
@@ -200,13 +318,17 @@ class SqlSession : public Session {
         statement.body);
   }
 
-  Status show_rows(const std::string& query, OutputFormat format, std::ostream& out) {
+  Status show_rows(const std::string& query, OutputFormat format, Output& out) {
+    if (out.stream == nullptr) {
+      out.query = query;
+      return {};
+    }
     duck::RenderOptions options;
     options.format = render_format(format);
     auto rows =
         duck::render(*connection_, query, options, [&out](std::string_view piece) -> Status {
-          out.write(piece.data(), static_cast<std::streamsize>(piece.size()));
-          if (!out)
+          out.stream->write(piece.data(), static_cast<std::streamsize>(piece.size()));
+          if (!*out.stream)
             return io_error("IO_ERROR",
                             "the output cannot be written: is the disk full or the reader gone?");
           return {};
@@ -217,8 +339,8 @@ class SqlSession : public Session {
 
   // What a statement did, for people at work. Else the output holds the rows of queries alone.
   Status show_counts(const std::vector<std::pair<std::string, int64_t>>& counts,
-                     OutputFormat format, std::ostream& out) {
-    if (!show_changed_rows_ || format != OutputFormat::kTable) return {};
+                     OutputFormat format, Output& out) {
+    if (!show_changed_rows_ || out.stream == nullptr || format != OutputFormat::kTable) return {};
     std::string items;
     for (const auto& [name, count] : counts) {
       items += fmt::format("{}{}::BIGINT AS {}", items.empty() ? "" : ", ", count, name);
@@ -226,7 +348,7 @@ class SqlSession : public Session {
     return show_rows("SELECT " + items, format, out);
   }
 
-  Status run_explain(const sql::Explain& explain, OutputFormat format, std::ostream& out) {
+  Status run_explain(const sql::Explain& explain, OutputFormat format, Output& out) {
     Relations relations(context_);
     SL_ASSIGN(const auto query, relations.print(*explain.query));
     SL_ASSIGN(const auto plan, connection_->query("EXPLAIN " + query));
@@ -240,7 +362,7 @@ class SqlSession : public Session {
   }
 
   // SET k = v is for ${k} in later texts; SET k and SET alone show what is set.
-  Status set_option(const sql::SetOption& option, OutputFormat format, std::ostream& out) {
+  Status set_option(const sql::SetOption& option, OutputFormat format, Output& out) {
     if (option.value) {
       if (same_name(option.key, "spark.sql.session.timeZone") && !same_name(*option.value, "UTC")) {
         return unsupported("UNSUPPORTED_CONFIG", "the session time zone is UTC and cannot be {}",
@@ -263,6 +385,7 @@ class SqlSession : public Session {
   Context context_;
   const bool show_changed_rows_;
   std::atomic<bool> cancelled_{false};
+  int64_t streams_made_ = 0;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "pipeline/compaction.h"
 #include "pipeline/file_reader.h"
 #include "pipeline/glob.h"
 #include "pipeline/stream_check.h"
@@ -586,13 +587,28 @@ Status FlowRun::run() {
       if (!more) return {};
       SL_TRY(checkpoint_->write_plan(plan));
       SL_TRY(run_batch(has_data));
+      compact(kCompactionInterval);
       if (flow_.once || flow_.kind == FlowKind::kMaterialize) return {};
     }
   };
   auto status = work();
+  if (status.ok()) compact(1);
   add_metric("duration_seconds",
              std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   return status;
+}
+
+// Housekeeping between batches: whatever goes wrong is a warning, the rows are committed.
+void FlowRun::compact(int64_t least_batches) {
+  const auto batches = static_cast<int64_t>(report_.metrics["num_batches"]);
+  if (flow_.kind != FlowKind::kAutoCdc || batches - compacted_batches_ < least_batches) return;
+  const Status done = compact_if_needed(context_, *target_, batches - compacted_batches_);
+  compacted_batches_ = batches;
+  if (done.ok() || done.error().kind == ErrorKind::kCancelled) return;
+  warnings_.push_back(placed(done.error().with_context(fmt::format(
+                                 "small files of '{}' were not merged, its rows are as reported",
+                                 target_->dataset().shown)),
+                             flow_.place));
 }
 
 // Next batch, if there is one. has_data false: nothing to compute, only progress to note.

@@ -96,6 +96,8 @@ class FlowRun {
   Status prepare_to_run();
   Result<bool> plan_next(BatchPlan* plan, bool* has_data);
   Status run_batch(bool has_data);
+  // Merges small files after at least so many batches since the last time.
+  void compact(int64_t least_batches);
   Status finish_unfinished();
   // Whether a commit of the batch is in the state's log, in either log, in that table's log.
   Result<bool> is_state_committed(int64_t batch) const;
@@ -152,6 +154,7 @@ class FlowRun {
   Schema target_columns_;   // of the target, whichever flow gives them; empty while not known
   bool committed_ = false;  // something of the running batch is in a table
   bool conflict_warned_ = false;
+  int64_t compacted_batches_ = 0;  // of this run, up to the last compaction
 };
 
 }  // namespace strandline::pipeline

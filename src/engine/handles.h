@@ -1,0 +1,22 @@
+// What a session hands to C++ programs: results and tables.
+#pragma once
+
+#include <strandline/rows.h>
+#include <strandline/table.h>
+
+#include <memory>
+#include <string>
+
+#include "duck/row_reader.h"
+#include "engine/context.h"
+#include "engine/relations.h"
+
+namespace strandline::engine {
+
+// relations: what the query reads from, kept as long as the result; may be null.
+std::unique_ptr<RowStream> make_row_stream(std::unique_ptr<duck::RowReader> reader,
+                                           std::shared_ptr<Relations> relations);
+
+std::unique_ptr<Table> make_table(FoundTable found);
+
+}  // namespace strandline::engine

@@ -1,0 +1,71 @@
+#include "pipeline/compaction.h"
+
+#include <gtest/gtest.h>
+
+#include "pipeline/test_pipeline.h"
+
+namespace strandline::pipeline {
+namespace {
+
+constexpr int kBatches = 70;
+
+// Each batch has one file of three events; keys come again and again, some late.
+void feed(const TestPipeline& p, const std::string& properties) {
+  p.write("t.sql", "CREATE STREAMING TABLE t " + properties +
+                       ";\nCREATE FLOW f AS AUTO CDC INTO t FROM STREAM read_files('data', format "
+                       "=> 'json', schema => 'k INT, v STRING, s INT', maxFilesPerTrigger => 1)\n"
+                       "KEYS (k) APPLY AS DELETE WHEN v = 'gone' SEQUENCE BY s STORED AS SCD TYPE "
+                       "2;\n");
+  for (int i = 0; i < kBatches; ++i) {
+    std::string text;
+    for (int e = 0; e < 3; ++e) {
+      text += fmt::format("{{\"k\": {}, \"v\": \"{}\", \"s\": {}}}\n", (i * 3 + e) % 20,
+                          (i + e) % 11 == 0 ? "gone" : fmt::format("v{}", i), (i * 7) % 97 + e);
+    }
+    p.write(fmt::format("data/{:03}.json", i), text);
+  }
+}
+
+size_t files_of(const delta::Table& table) {
+  const auto snapshot = table.snapshot();
+  return snapshot.ok() ? (*snapshot)->files.size() : 0;
+}
+
+TEST(Compaction, SmallBatchesLeaveFewFiles) {
+  TestPipeline on;
+  feed(on, "");
+  const auto report = on.run();
+  ASSERT_EQ(report.status, UpdateStatus::kCompleted) << errors_of(report);
+  EXPECT_TRUE(report.warnings.empty());
+  TestPipeline off;
+  feed(off, "TBLPROPERTIES ('delta.autoOptimize.autoCompact' = 'false')");
+  ASSERT_EQ(off.run().status, UpdateStatus::kCompleted);
+  TestPipeline half;
+  feed(half, "TBLPROPERTIES ('strandline.cdc.stateAutoCompact' = 'false')");
+  ASSERT_EQ(half.run().status, UpdateStatus::kCompleted);
+
+  const auto state = [](const TestPipeline& p) {
+    const delta::Table target = p.table("t");
+    return delta::Table(target.store(), target.parquet(), target.path() + "/_strandline_state");
+  };
+  EXPECT_GE(files_of(off.table("t")), 50u);
+  EXPECT_GE(files_of(state(off)), 50u);
+  EXPECT_LE(files_of(on.table("t")), 30u);
+  EXPECT_LE(files_of(state(on)), 30u);
+  EXPECT_LE(files_of(half.table("t")), 30u);
+  EXPECT_GE(files_of(state(half)), 50u);
+  EXPECT_EQ(on.rows("t"), off.rows("t"));
+  EXPECT_EQ(half.rows("t"), off.rows("t"));
+
+  // The compacted state knows what it knew: late events land where they land without it.
+  for (const TestPipeline* p : {&on, &off}) {
+    p->write("data/late.json",
+             "{\"k\": 1, \"v\": \"late\", \"s\": 2}\n{\"k\": 19, \"v\": \"late\", \"s\": 40}\n");
+    const auto again = p->run();
+    ASSERT_EQ(again.status, UpdateStatus::kCompleted) << errors_of(again);
+  }
+  EXPECT_EQ(on.rows("t"), off.rows("t"));
+}
+
+}  // namespace
+}  // namespace strandline::pipeline

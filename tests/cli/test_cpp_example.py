@@ -1,0 +1,26 @@
+"""The C++ example of docs/cpp.md is the file that is built, and does what it says."""
+
+import re
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "examples/cpp/orders.cc"
+
+
+def test_document_shows_the_very_file():
+    blocks = re.findall(r"```cpp\n(.*?)```", (ROOT / "docs/cpp.md").read_text(encoding="utf-8"), re.S)
+    assert blocks == [EXAMPLE.read_text(encoding="utf-8")]
+
+
+def test_example_runs(tmp_path):
+    done = subprocess.run([ROOT / "build/bin/orders_example", tmp_path / "warehouse"], capture_output=True, encoding="utf-8")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "main.default.orders version 2: id INT, item STRING, price DECIMAL(10,2)",
+        "2 UPDATE", "1 WRITE", "0 CREATE TABLE",
+        "1 tea 3.50 ", "2 cake 4.25 ",
+        "dear: 1",
+    ]
+    again = subprocess.run([ROOT / "build/bin/orders_example", tmp_path / "warehouse"], capture_output=True, encoding="utf-8")
+    assert again.returncode == 1 and "TABLE_OR_VIEW_ALREADY_EXISTS" in again.stderr
