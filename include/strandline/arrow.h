@@ -5,11 +5,9 @@
 // Whoever has a struct whose `release` is not null owns it and calls release once.
 #pragma once
 
-#include <stdint.h>
+#include <cstdint>
 
-#ifdef __cplusplus
 extern "C" {
-#endif
 
 #ifndef ARROW_C_DATA_INTERFACE
 #define ARROW_C_DATA_INTERFACE
@@ -62,6 +60,4 @@ struct ArrowArrayStream {
 
 #endif  // ARROW_C_STREAM_INTERFACE
 
-#ifdef __cplusplus
-}
-#endif
+}  // extern "C"

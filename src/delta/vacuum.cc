@@ -26,11 +26,12 @@ class Needed {
  public:
   explicit Needed(const std::string& table_path) : table_path_(table_path) {}
 
-  Status add(const std::string& log_path,
-             const std::optional<DeletionVectorDescriptor>& deletion_vector) {
-    SL_TRY(add_path(resolve_data_path(table_path_, log_path)));
-    if (!deletion_vector) return {};
-    return add_path(deletion_vector_path(table_path_, *deletion_vector));
+  // A file to read or one that was removed.
+  template <typename FileAction>
+  Status add(const FileAction& file) {
+    SL_TRY(add_path(resolve_data_path(table_path_, file.path)));
+    if (!file.deletion_vector) return {};
+    return add_path(deletion_vector_path(table_path_, *file.deletion_vector));
   }
 
   // path is absolute and lies below the table.
@@ -73,7 +74,7 @@ Status add_removals_since(const Table& table, const Snapshot& snapshot, int64_t 
       if (const auto* const info = std::get_if<CommitInfo>(&action)) {
         older = info->timestamp_ms < since_ms;
       } else if (const auto* const remove = std::get_if<RemoveFile>(&action)) {
-        SL_TRY(needed->add(remove->path, remove->deletion_vector));
+        SL_TRY(needed->add(*remove));
       }
     }
     if (older) return {};
@@ -84,10 +85,10 @@ Status add_removals_since(const Table& table, const Snapshot& snapshot, int64_t 
 Result<Needed> find_needed(const Table& table, const Snapshot& snapshot, int64_t cutoff_ms,
                            bool beyond_own_retention) {
   Needed needed(table.path());
-  for (const AddFile& file : snapshot.files) SL_TRY(needed.add(file.path, file.deletion_vector));
+  for (const AddFile& file : snapshot.files) SL_TRY(needed.add(file));
   for (const RemoveFile& file : snapshot.tombstones) {
     if (file.deletion_timestamp_ms.value_or(0) < cutoff_ms) continue;
-    SL_TRY(needed.add(file.path, file.deletion_vector));
+    SL_TRY(needed.add(file));
   }
   if (beyond_own_retention) SL_TRY(add_removals_since(table, snapshot, cutoff_ms, &needed));
   return needed;

@@ -121,6 +121,21 @@ SCENARIOS = [
         CREATE TABLE t (id BIGINT, g STRING) PARTITIONED BY (g);
         INSERT INTO t SELECT id, CAST(id % 3 AS STRING) FROM range(9);
         INSERT INTO t REPLACE WHERE g = '1' SELECT id, '1' FROM range(100, 105);""", 11),
+    Scenario("optimized", "CREATE TABLE t (id BIGINT, g STRING) PARTITIONED BY (g); " + "".join(
+        f"INSERT INTO t SELECT id, CAST(id % 3 AS STRING) FROM range({n}, {n + 10}); " for n in (0, 10, 20)) + """
+        DELETE FROM t WHERE id % 5 = 0;
+        OPTIMIZE t;
+        INSERT INTO t VALUES (100, '0'), (101, NULL);
+        OPTIMIZE t ZORDER BY (id);
+        DELETE FROM t WHERE id = 1;
+        REORG TABLE t APPLY (PURGE);
+        VACUUM t;
+        RESTORE TABLE t TO VERSION AS OF 4;
+        INSERT INTO t VALUES (200, 'x');
+        OPTIMIZE t WHERE g = 'x' OR g = '1'""", 25),
+    Scenario("optimized_clusters", mapped("id", "CLUSTER BY (`user id`, `p=q`)") +
+             "OPTIMIZE t; INSERT INTO t VALUES ('n', 77, NULL, NULL); OPTIMIZE t; OPTIMIZE t FULL; RESTORE TABLE t TO VERSION AS OF 2;"
+             "INSERT INTO t VALUES ('n', 78, NULL, NULL); OPTIMIZE t", 34),
     Scenario("mapped_by_name", mapped("name", "PARTITIONED BY (`p=q`)"), 29),
     Scenario("mapped_by_id", mapped("id", "CLUSTER BY (`user id`)"), 29),
     Scenario("mapped_plain", mapped("name", "", ", 'delta.enableDeletionVectors' = 'false', 'delta.enableRowTracking' = 'false'"), 29),
