@@ -201,7 +201,7 @@ TEST_F(OptimizeTest, TargetSizeBoundsTheFiles) {
 }
 
 TEST_F(OptimizeTest, NeverChangesWhatIsRead) {
-  for (unsigned seed = 1; seed <= 8; ++seed) {
+  for (unsigned seed = 1; seed <= 5; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
     delta::NewTable definition;
@@ -212,7 +212,7 @@ TEST_F(OptimizeTest, NeverChangesWhatIsRead) {
     if (seed % 5 == 0) definition.properties["delta.enableRowTracking"] = "false";
     definition.properties["delta.targetFileSize"] = seed % 2 == 0 ? "4k" : "100mb";
     create(definition);
-    for (int step = 0; step < 14; ++step) {
+    for (int step = 0; step < 9; ++step) {
       const auto what = random() % 5;
       const auto from = random() % 1000;
       if (step < 2 || what == 0) {
