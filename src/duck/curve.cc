@@ -12,12 +12,13 @@ constexpr int64_t kSampleRows = 1 << 16;
 // Longer keys differ late: what lies behind is not worth the memory.
 constexpr size_t kKeyBytes = 64;
 
-// SQL for the sort keys of a row: one BLOB for each column, nulls first.
+// SQL for the sort keys of a row: one BLOB for each column, nulls first. Keys of short types alone
+// would be numbers; with an empty text behind they are bytes, too.
 std::string keys_sql(const std::vector<std::string>& columns) {
   std::string keys;
   for (const std::string& column : columns) {
-    keys +=
-        fmt::format("{}create_sort_key({}, 'ASC NULLS FIRST')", keys.empty() ? "" : ", ", column);
+    keys += fmt::format("{}create_sort_key({}, 'ASC NULLS FIRST', '', 'ASC NULLS FIRST')",
+                        keys.empty() ? "" : ", ", column);
   }
   return "[" + keys + "]";
 }

@@ -194,14 +194,14 @@ class Optimizer {
   }
 
   Status rewrite(const RewritePlan& plan, const ColumnPaths& sort) {
-    std::vector<delta::AddFile> written;
+    AppliedChange applied;
     auto transaction = [&]() -> Result<delta::Transaction> {
       SL_ASSIGN(auto begun, delta::Transaction::begin(table_, snapshot_));
-      for (const RewriteJob& job : plan.jobs) SL_TRY(write(job, sort, &written));
+      for (const RewriteJob& job : plan.jobs) SL_TRY(write(job, sort, &applied.written));
       return begun;
     }();
     if (!transaction.ok()) {
-      remove_files(table_, written);
+      remove_files(table_, applied);
       return std::move(transaction).error();
     }
     OptimizeReport round = report_;
@@ -218,7 +218,7 @@ class Optimizer {
         round.deleted_rows_removed += file.deletion_vector->cardinality;
       }
     }
-    for (const delta::AddFile& file : written) {
+    for (const delta::AddFile& file : applied.written) {
       transaction->add_file(file);
       round.added.add(file.size_bytes);
     }
@@ -233,7 +233,7 @@ class Optimizer {
                             round.removed.total_bytes - report_.removed.total_bytes);
     transaction->set_metric("numDeletionVectorsRemoved",
                             round.deletion_vectors_removed - report_.deletion_vectors_removed);
-    SL_TRY(commit_change(*transaction, table_, written));
+    SL_TRY(commit_change(*transaction, table_, applied));
     report_ = round;
     ++report_.commits;
     return {};

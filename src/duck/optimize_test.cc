@@ -83,7 +83,7 @@ class OptimizeTest : public ::testing::Test {
     const auto base = latest();
     auto transaction = delta::Transaction::begin(table(), base);
     ASSERT_TRUE(transaction.ok());
-    std::vector<delta::AddFile> written;
+    AppliedChange written;
     const auto applied = apply_change(*connection_, *transaction, table(), base, what, &written);
     ASSERT_TRUE(applied.ok()) << applied.error().message;
     const auto committed = commit_change(*transaction, table(), written);
@@ -287,6 +287,26 @@ TEST_F(OptimizeTest, ClusteredFilesAreBoxes) {
   OptimizeOptions full;
   full.full = true;
   EXPECT_GT(run(full).removed.count, 9);
+}
+
+TEST_F(OptimizeTest, AnyPlainTypeCanBeSortedBy) {
+  delta::NewTable definition;
+  definition.schema.fields = {Field{"i", DataType::primitive(TypeId::kInteger), true, {}},
+                              Field{"b", DataType::primitive(TypeId::kBoolean), true, {}},
+                              Field{"d", DataType::primitive(TypeId::kDate), true, {}},
+                              Field{"f", DataType::primitive(TypeId::kDouble), true, {}},
+                              Field{"s", DataType::primitive(TypeId::kString), true, {}},
+                              Field{"m", DataType::decimal(10, 2), true, {}}};
+  create(definition);
+  append(
+      "SELECT i::INTEGER AS i, i % 2 = 0 AS b, DATE '2026-01-01' + i::INTEGER AS d, i / 3 AS f, "
+      "CASE "
+      "WHEN i % 5 > 0 THEN 's' || i END AS s, (i * 1.5)::DECIMAL(10,2) AS m FROM range(500) r(i)");
+  const auto before = rows();
+  OptimizeOptions options;
+  options.zorder_by = {"i", "b", "d", "f", "s", "m"};
+  EXPECT_EQ(run(options).commits, 1);
+  EXPECT_EQ(rows(), before);
 }
 
 TEST_F(OptimizeTest, WhatCannotBeIsRefusedByName) {
