@@ -86,7 +86,8 @@ Result<Needed> find_needed(const Table& table, const Snapshot& snapshot, int64_t
                            bool beyond_own_retention) {
   Needed needed(table.path());
   for (const AddFile& file : snapshot.files) SL_TRY(needed.add(file));
-  for (const RemoveFile& file : snapshot.tombstones) {
+  SL_ASSIGN(const std::vector<RemoveFile> removed, table.tombstones(snapshot));
+  for (const RemoveFile& file : removed) {
     if (file.deletion_timestamp_ms.value_or(0) < cutoff_ms) continue;
     SL_TRY(needed.add(file));
   }
