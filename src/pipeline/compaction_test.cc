@@ -1,5 +1,6 @@
 #include "pipeline/compaction.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "pipeline/test_pipeline.h"
