@@ -37,6 +37,7 @@ class Step:
     full_refresh: bool = False
     error: str = ""  # public code, or "*" for any
     after: list | None = None  # rows of the target after this step, when stated
+    maintenance: bool = False  # then the target and its state are compacted and vacuumed
 
 
 @dataclass
@@ -238,8 +239,6 @@ def needs_of(options, kind):
         needs.add("snapshots")
     if kind == "cdf" or options.get("source") == "changelog":
         needs.add("change feed")
-    if options.get("maintenance_after_batch"):
-        needs.add("optimize")
     return needs
 
 
@@ -306,6 +305,8 @@ def bug_log_case(raw):
     case.system_type = sequence_kind(options.get("system_sequence_by", ""), schema)
     case.steps = steps_of(batches, lambda columns: replace(flow, schema=columns), source_types,
                           options.get("schema_batches"))
+    for number in options.get("maintenance_after_batch", []):
+        case.steps[number].maintenance = True
     case.expected, case.columns = expected.get("rows"), expected.get("target_columns")
     if options.get("partition_by"):
         case.target_clauses = " PARTITIONED BY " + column_list(options["partition_by"])

@@ -58,6 +58,14 @@ def write_pipeline(jobs, number, folder, landing):
         (folder / f"{job.target}.sql").write_text(text, encoding="utf-8")
 
 
+def maintenance_of(target, warehouse):
+    """Everything that tidies a table, done to a target and its state."""
+    state = warehouse / "main" / "default" / target / "_strandline_state"
+    tables = [quote(target), *([f"delta.`{state}`"] if state.is_dir() else [])]
+    return "SET spark.databricks.delta.retentionDurationCheck.enabled = false;\n" + "".join(
+        f"OPTIMIZE {table};\nREORG TABLE {table} APPLY (PURGE);\nVACUUM {table} RETAIN 0 HOURS;\n" for table in tables)
+
+
 def rows_of(jobs, warehouse):
     """Rows of many targets with few processes; a target that cannot be read has its own error."""
     try:
@@ -113,6 +121,9 @@ def run_group(jobs, folder):
                 about = [e for e in run.report["errors"] if job.target in json.dumps(e)]
                 job.outcome.problems.append(f"step {number}: flow {flow['status']}: "
                                             f"{json.dumps(about or run.codes, ensure_ascii=False)}")
+        for job in current:
+            if job.steps[number].maintenance:
+                sql_text(warehouse, maintenance_of(job.target, warehouse))
         stated = [job for job in current if job.variant == "forwards" and job.steps[number].after is not None]
         if stated:
             found, errors = rows_of(stated, warehouse)
