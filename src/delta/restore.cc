@@ -1,9 +1,11 @@
 #include "delta/restore.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <unordered_map>
 
 #include "base/error.h"
+#include "delta/column_rules.h"
 #include "delta/data_path.h"
 #include "delta/deletion_vector.h"
 #include "delta/properties.h"
@@ -45,8 +47,35 @@ int64_t total_bytes(const std::vector<const AddFile*>& files) {
   return bytes;
 }
 
+// Identity columns never give a value twice: the mark that is further on stays.
+std::string with_identity_marks(const Snapshot& now, const Snapshot& wanted) {
+  const std::string mark_key = std::string(kIdentityPrefix) + "highWaterMark";
+  Schema schema = wanted.schema;
+  bool changed = false;
+  for (Field& field : schema.fields) {
+    const Field* const present = now.schema.get(field.name);
+    if (present == nullptr || !present->metadata.contains(mark_key)) continue;
+    const auto step = field.metadata.find(std::string(kIdentityPrefix) + "step");
+    if (step == field.metadata.end()) continue;
+    const std::string& mark = present->metadata.at(mark_key);
+    const auto before = field.metadata.find(mark_key);
+    const auto number = [](const std::string& text) {
+      return std::strtoll(text.c_str(), nullptr, 10);
+    };
+    const bool grows = number(step->second) > 0;
+    if (before != field.metadata.end() &&
+        (grows ? number(before->second) >= number(mark) : number(before->second) <= number(mark))) {
+      continue;
+    }
+    field.metadata[mark_key] = mark;
+    changed = true;
+  }
+  return changed ? print_schema(schema) : wanted.metadata.schema_string;
+}
+
 Metadata restored_metadata(const Snapshot& now, const Snapshot& wanted) {
   Metadata metadata = wanted.metadata;
+  metadata.schema_string = with_identity_marks(now, wanted);
   metadata.id = now.metadata.id;
   metadata.created_time_ms = now.metadata.created_time_ms;
   auto& properties = metadata.configuration;

@@ -324,6 +324,16 @@ TEST_F(DeltaIoTest, PartitionValuesOfEveryType) {
   EXPECT_EQ(rows(snapshot), query_rows(query));
 }
 
+// JSON has no ".5".
+TEST_F(DeltaIoTest, DecimalsBelowOneKeepTheZeroBeforeThePoint) {
+  const DataType type = DataType::decimal(2, 2);
+  const auto snapshot = with_rows(define({field("d", type), field("p", type)}, {"p"}),
+                                  "SELECT '-0.5'::DECIMAL(2,2) AS d, '0.25'::DECIMAL(2,2) AS p");
+  ASSERT_EQ(snapshot->files.size(), 1u);
+  EXPECT_THAT(std::string(*snapshot->files[0].stats), HasSubstr(R"("minValues":{"d":-0.50})"));
+  EXPECT_EQ(snapshot->files[0].partition_values.at("p"), "0.25");
+}
+
 TEST_F(DeltaIoTest, ManyPartitionsAreLookedUp) {
   const auto snapshot =
       with_rows(define({field("v", TypeId::kLong), field("p", TypeId::kLong)}, {"p"}),

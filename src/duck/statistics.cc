@@ -106,6 +106,13 @@ std::optional<std::string> float_bound(const std::string& text, Part part) {
   return text;
 }
 
+// A decimal as a JSON number: DuckDB leaves out the zero before the point of DECIMAL(p, p).
+std::string decimal_bound(std::string text) {
+  const size_t first = text.starts_with('-') ? 1 : 0;
+  if (text.substr(first).starts_with('.')) text.insert(first, "0");
+  return text;
+}
+
 class StatisticsPrinter {
  public:
   StatisticsPrinter(const delta::Snapshot& definition, const ColumnStatistics& columns)
@@ -172,8 +179,9 @@ class StatisticsPrinter {
       case TypeId::kShort:
       case TypeId::kInteger:
       case TypeId::kLong:
-      case TypeId::kDecimal:
         return text;
+      case TypeId::kDecimal:
+        return decimal_bound(*text);
       case TypeId::kFloat:
       case TypeId::kDouble:
         if (cell("has_nan").value_or("true") != "false") return std::nullopt;

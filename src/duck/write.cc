@@ -191,6 +191,8 @@ std::string partition_text(const std::string& value, const DataType& type) {
           "CASE WHEN isnan({0}) THEN 'NaN' WHEN isinf({0}) AND {0} > 0 THEN 'Infinity' "
           "WHEN isinf({0}) THEN '-Infinity' ELSE CAST({0} AS VARCHAR) END",
           value);
+    case TypeId::kDecimal:  // with the zero before the point that DuckDB leaves out
+      return fmt::format("regexp_replace(CAST({} AS VARCHAR), '^(-?)[.]', '\\10.')", value);
     default:
       return fmt::format("CAST({} AS VARCHAR)", value);
   }

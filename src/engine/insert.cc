@@ -228,6 +228,7 @@ Status Insertion::plan_replace_where(duck::TableChange* change) {
   SL_ASSIGN(const auto condition, relations_.print(*statement_.replace_where, target_.names));
   reads_ = reads_of(relations_, target_, statement_.replace_where);
   SL_ASSIGN(const auto scan, scan_target(relations_, target_, reads_->selection.files));
+  SL_TRY(check_condition(*context_.connection, condition, scan, statement_.replace_where->place));
   const auto violated = duck::quote_literal(
       fmt::format("[DELTA_REPLACE_WHERE_MISMATCH] a row to be written to {} does not meet REPLACE "
                   "WHERE {}: filter such rows in the query",

@@ -32,18 +32,6 @@ struct Clause {
   NewValues values;
 };
 
-// What the engine says of a name it does not know, without the text it was asked with.
-Error name_error(Error error, const SourcePlace& place) {
-  if (error.code != "ENGINE_ERROR") return at(std::move(error), place);
-  error.message.erase(std::min(error.message.find('\n'), error.message.size()));
-  const auto says = [&](const char* words) {
-    return error.message.find(words) != std::string::npos;
-  };
-  if (says("Ambiguous reference")) error.code = "AMBIGUOUS_REFERENCE";
-  if (says("not found")) error.code = "UNRESOLVED_COLUMN.WITH_SUGGESTION";
-  return at(std::move(error), place);
-}
-
 class Merger {
  public:
   Merger(const Context& context, const sql::Merge& statement, Target target)
@@ -314,8 +302,7 @@ Status Merger::add_star_value(Clause& clause, std::vector<size_t> path, const Fi
 Result<std::string> Merger::read_condition(const sql::ExprPtr& condition, When when,
                                            const SourcePlace& place) {
   SL_ASSIGN(auto text, relations_.print(*condition, names(when)));
-  auto checked = connection_.describe(fmt::format("SELECT {} FROM {}", text, from(when)));
-  if (!checked.ok()) return name_error(std::move(checked).error(), place);
+  SL_TRY(check_condition(connection_, text, from(when), place));
   return text;
 }
 

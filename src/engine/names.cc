@@ -14,6 +14,29 @@ Error at(Error error, const SourcePlace& place) {
   return error;
 }
 
+Error name_error(Error error, const SourcePlace& place) {
+  if (error.code != "ENGINE_ERROR") return at(std::move(error), place);
+  error.message.erase(std::min(error.message.find('\n'), error.message.size()));
+  const auto says = [&](const char* words) {
+    return error.message.find(words) != std::string::npos;
+  };
+  if (says("Ambiguous reference")) error.code = "AMBIGUOUS_REFERENCE";
+  if (says("not found")) error.code = "UNRESOLVED_COLUMN.WITH_SUGGESTION";
+  return at(std::move(error), place);
+}
+
+Status check_condition(duck::Connection& connection, const std::string& condition,
+                       const std::string& from, const SourcePlace& place) {
+  const auto columns = connection.describe(fmt::format("SELECT {} FROM {}", condition, from));
+  if (!columns.ok()) return name_error(columns.error(), place);
+  const auto& type = (*columns)[0].engine_type;
+  if (type == "BOOLEAN" || condition == "NULL") return {};
+  return at(invalid_argument(
+                "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN",
+                "the condition is of type {}: write a comparison that is true or false", type),
+            place);
+}
+
 Result<std::vector<std::string>> known_columns(const std::vector<sql::Name>& names,
                                                const Schema& schema, const char* clause) {
   std::vector<std::string> out;

@@ -52,6 +52,7 @@ Result<ChangedRows> delete_rows(const Context& context, const sql::Delete& state
   const auto reads = reads_of(relations, target, statement.where);
   SL_ASSIGN(const auto scan, scan_target(relations, target, reads.selection.files));
   SL_ASSIGN(const auto condition, relations.print(*statement.where, target.names));
+  SL_TRY(check_condition(*context.connection, condition, scan, statement.where->place));
   const auto columns = target.has_change_feed()
                            ? duck::quote_name(target.alias) + ".*"
                            : fmt::format("{}, {}", duck::kFileColumn, duck::kRowColumn);
@@ -88,6 +89,7 @@ Result<ChangedRows> update_rows(const Context& context, const sql::Update& state
   std::string condition = "true";
   if (statement.where != nullptr) {
     SL_ASSIGN(condition, relations.print(*statement.where, target.names));
+    SL_TRY(check_condition(*context.connection, condition, scan, statement.where->place));
   }
   NewValues values(target, "set");
   SL_TRY(values.add(statement.assignments, relations, target.names));
