@@ -1025,6 +1025,10 @@ WHERE NOT (is_whole AND is_told))",
 
   void metrics() {
     std::string late = fmt::format("coalesce({}, false)", less("seq", "known"));
+    std::string known =
+        fmt::format("SELECT {}, seq FROM {} WHERE src < {}", keys(), table("entries"), kFromBatch);
+    // A row that a hand took away was known, too.
+    if (is_edited()) known += " UNION ALL " + known_sequences();
     std::string from_mark;
     if (truncates()) {
       late += fmt::format(" OR coalesce({}, false)", less("seq", "mark_before"));
@@ -1038,16 +1042,15 @@ SELECT
   (SELECT count(*) FROM {events}) AS num_input_rows,
   (SELECT count(*) FROM (
      SELECT e.seq, k.known FROM {events} AS e
-     LEFT JOIN (SELECT {keys}, {greatest} AS known FROM {entries} WHERE src < {batch} GROUP BY {keys}) AS k
+     LEFT JOIN (SELECT {keys}, {greatest} AS known FROM ({known}) GROUP BY {keys}) AS k
        ON e.kind <> 2 AND {same_key}) AS e{from_mark} WHERE {late}) AS num_late_rows,
   (SELECT count(*) FROM (SELECT DISTINCT * FROM {conflicts})) AS num_sequence_conflicts,
   (SELECT min({text} || ', sequence = ' || CAST(x.seq AS VARCHAR)) FROM {conflicts} AS x) AS conflict_example)",
         arg("matched", table("matched")), arg("dead", program_.target_dead),
         arg("events", table("events")), arg("keys", keys()),
-        arg("greatest", value_of_greatest("seq", order("seq"))), arg("entries", table("entries")),
-        arg("batch", kFromBatch), arg("same_key", keys_equal("e", "k")),
-        arg("from_mark", from_mark), arg("late", late), arg("conflicts", table("conflicts")),
-        arg("text", keys_text("x")));
+        arg("greatest", value_of_greatest("seq", order("seq"))), arg("known", known),
+        arg("same_key", keys_equal("e", "k")), arg("from_mark", from_mark), arg("late", late),
+        arg("conflicts", table("conflicts")), arg("text", keys_text("x")));
   }
 
   std::vector<size_t> owned_, tracked_;
