@@ -1,4 +1,5 @@
 // Statements: pipelines, queries, tables (sql.md).
+#include <algorithm>
 #include <array>
 
 #include "base/error.h"
@@ -139,6 +140,15 @@ bool Parser::statement(Statement& statement) {
 void Parser::not_yet(Statement& statement, std::string construct) {
   statement.body = NotYet{std::move(construct)};
   skip_statement();
+}
+
+void Parser::note_clause(std::vector<std::string>& seen, const std::string& clause,
+                         const SourcePlace& place) {
+  if (std::find(seen.begin(), seen.end(), clause) != seen.end()) {
+    note(invalid_argument("DUPLICATE_CLAUSES", "the clause {} is given twice: keep one", clause),
+         place);
+  }
+  seen.push_back(clause);
 }
 
 // --- CREATE ------------------------------------------------------------------------------------
@@ -415,14 +425,7 @@ AutoCdcClauses Parser::auto_cdc_clauses() {
   auto_cdc_source(clauses);
   std::vector<std::string> seen;
   const auto once = [&](const std::string& clause, const SourcePlace& place) {
-    for (const std::string& other : seen) {
-      if (other == clause) {
-        note(
-            invalid_argument("DUPLICATE_CLAUSES", "the clause {} is given twice: keep one", clause),
-            place);
-      }
-    }
-    seen.push_back(clause);
+    note_clause(seen, clause, place);
   };
   while (!failed_ && !at_end()) {
     const SourcePlace place = peek().place;

@@ -251,14 +251,7 @@ CheckDefinition Parser::check(Name constraint_name) {
 void Parser::table_clauses(TableOptions& options, bool pipeline) {
   std::vector<std::string> seen;
   const auto once = [&](const std::string& clause, const SourcePlace& place) {
-    for (const std::string& other : seen) {
-      if (other == clause) {
-        note(
-            invalid_argument("DUPLICATE_CLAUSES", "the clause {} is given twice: keep one", clause),
-            place);
-      }
-    }
-    seen.push_back(clause);
+    note_clause(seen, clause, place);
   };
   while (!failed_) {
     const SourcePlace place = peek().place;

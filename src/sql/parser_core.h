@@ -178,6 +178,9 @@ class Parser {
   void auto_cdc_source(AutoCdcClauses& clauses);
   ColumnList column_list();
   std::vector<Name> name_list(std::string_view what);
+  // Adds a clause to those seen of a statement; one seen before is DUPLICATE_CLAUSES.
+  void note_clause(std::vector<std::string>& seen, const std::string& clause,
+                   const SourcePlace& place);
   void skip_statement();
   void guess_declared_names(size_t from);
 
