@@ -15,13 +15,23 @@ Error at(Error error, const SourcePlace& place) {
 }
 
 Error name_error(Error error, const SourcePlace& place) {
-  if (error.code != "ENGINE_ERROR") return at(std::move(error), place);
+  if (error.code != "ENGINE_ERROR" || error.kind != ErrorKind::kInvalidArgument) {
+    return at(std::move(error), place);
+  }
   error.message.erase(std::min(error.message.find('\n'), error.message.size()));
   const auto says = [&](const char* words) {
     return error.message.find(words) != std::string::npos;
   };
   if (says("Ambiguous reference")) error.code = "AMBIGUOUS_REFERENCE";
-  if (says("not found")) error.code = "UNRESOLVED_COLUMN.WITH_SUGGESTION";
+  if (says("Referenced") && says("not found")) error.code = "UNRESOLVED_COLUMN.WITH_SUGGESTION";
+  // Each item of a SELECT has its column's name as its alias, which is what the engine then means.
+  if (says("cannot be referenced before it is defined")) {
+    const size_t begin = error.message.find('"') + 1;
+    error.code = "UNRESOLVED_COLUMN.WITH_SUGGESTION";
+    error.message =
+        fmt::format("no relation of FROM has a column {}: DESCRIBE shows what there is",
+                    error.message.substr(begin, error.message.find('"', begin) - begin));
+  }
   return at(std::move(error), place);
 }
 

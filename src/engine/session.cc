@@ -250,7 +250,9 @@ class SqlSession : public Session {
               Relations relations(context_);
               SL_ASSIGN(const auto query, relations.print(*select.query));
               auto shown = show_rows(query, format, out);
-              if (!shown.ok()) return relations.explain(std::move(shown).error());
+              if (!shown.ok()) {
+                return name_error(relations.explain(std::move(shown).error()), statement.place);
+              }
               return {};
             },
             [&](const sql::Explain& explain) -> Status {
