@@ -16,6 +16,7 @@
 #include "duck/table_change.h"
 #include "pipeline/file_reader.h"
 #include "pipeline/flow_run.h"
+#include "pipeline/rebase_change.h"
 #include "sql/duckdb_printer.h"
 
 namespace strandline::pipeline {
@@ -24,7 +25,7 @@ namespace {
 using duck::quote_name;
 
 // A target commit that lost against another writer is computed anew this often.
-constexpr int kAttempts = 5;
+constexpr int kAttempts = 20;
 constexpr const char* kTypeWidening = "delta.enableTypeWidening";
 std::string operation_of(const Flow& flow) {
   switch (flow.kind) {
@@ -394,12 +395,12 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
   if (current) {
     SL_ASSIGN(edits, target_->hand_edits(*target, state.get()));
   }
+  // Rows were changed by hand after the batch wrote its state: the state is made anew with them.
+  bool redo_state = false;
   if (state_done) {
-    // The state has those that were there when it was written; later ones are the next batch's.
     const auto seen = newest_state->property(kStateEditsProperty);
     const delta::Version last = seen ? std::strtoll(seen->c_str(), nullptr, 10) : -1;
-    for (auto& some : edits) some.second = std::min(some.second, last);
-    std::erase_if(edits, [&](const Target::Versions& some) { return some.first > last; });
+    redo_state = !edits.empty() && edits.back().second > last;
   }
   facts.edited = !edits.empty();
   SL_ASSIGN(const auto cdc_plan, make_plan(facts));
@@ -511,11 +512,14 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
   const bool target_changes = transaction.has_changes();
   target_files.read_by(&transaction);
 
-  if (!state_done) {
-    const auto read_by_keys = [&](delta::Transaction* of_state) { state_files.read_by(of_state); };
+  if (!state_done || redo_state) {
+    // Positions that were read are those of another version when the state is made anew.
+    const auto read_by_keys = [&](delta::Transaction* of_state) {
+      if (!redo_state) state_files.read_by(of_state);
+    };
     auto status = commit_state(cdc_plan, program, plan, app, *target, newest_state,
                                relations.state.empty() ? nullptr : state, target_changes,
-                               facts.edited, read_by_keys);
+                               facts.edited, redo_state, read_by_keys);
     if (!status.ok()) {
       duck::remove_files(target_->table(), applied);
       return status;
@@ -571,7 +575,7 @@ Status FlowRun::commit_state(const cdc::Plan& cdc_plan, const cdc::Program& prog
                              const delta::Snapshot& target,
                              const std::shared_ptr<const delta::Snapshot>& newest,
                              const std::shared_ptr<const delta::Snapshot>& base,
-                             bool target_changes, bool edited,
+                             bool target_changes, bool edited, bool redo,
                              const std::function<void(delta::Transaction*)>& read_by_keys) {
   auto& connection = *context_.connection;
   const delta::Table table = target_->state_table();
@@ -609,8 +613,8 @@ Status FlowRun::commit_state(const cdc::Plan& cdc_plan, const cdc::Program& prog
       metadata.configuration[kStateGenerationProperty] = generation;
       transaction->set_metadata(std::move(metadata));
     }
-    if (fits ? cdc_plan.state_schema_changed
-             : !same_schema(cdc_plan.state_schema, newest->schema)) {
+    if (fits && !redo ? cdc_plan.state_schema_changed
+                      : !same_schema(cdc_plan.state_schema, newest->schema)) {
       transaction->set_schema(cdc_plan.state_schema);
     }
   }
@@ -626,7 +630,12 @@ Status FlowRun::commit_state(const cdc::Plan& cdc_plan, const cdc::Program& prog
       transaction->set_metadata(std::move(metadata));
     }
   }
-  const duck::TableChange change{program.state_new, dead_rows, newest && !fits, false};
+  RowsChange rows{program.state_new, dead_rows};
+  if (redo) {
+    SL_ASSIGN(rows,
+              rebase_change(connection, table, base, newest, cdc_plan.state_schema, rows, &scans));
+  }
+  const duck::TableChange change{rows.new_rows, rows.dead_rows, newest && !fits, false};
   duck::AppliedChange applied;
   SL_TRY(duck::apply_change(connection, *transaction, table, newest, change, &applied));
   // A new or reset state is needed as soon as anything was applied; else only when it changes.

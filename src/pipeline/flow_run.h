@@ -111,7 +111,8 @@ class FlowRun {
                       const std::string& app, const delta::Snapshot& target,
                       const std::shared_ptr<const delta::Snapshot>& newest,
                       const std::shared_ptr<const delta::Snapshot>& base, bool target_changes,
-                      bool edited, const std::function<void(delta::Transaction*)>& read_by_keys);
+                      bool edited, bool redo,
+                      const std::function<void(delta::Transaction*)>& read_by_keys);
   Result<std::string> print_batch(const BatchPlan& plan, Execution* execution) const;
   // The query after the target's expectations; the query itself when there are none.
   Result<std::string> expected_events(const cdc::Plan& cdc_plan, const std::string& query,

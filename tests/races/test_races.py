@@ -1,10 +1,11 @@
 """Several programs write one table at the same time: every commit lands once or says why not."""
 
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
-from harness import PROGRAM, call, query
+from harness import PROGRAM, call, query, run_pipeline, write_json_lines
 
 WRITERS = 4
 COMMITS = 5
@@ -67,3 +68,55 @@ def test_changes_of_one_row_win_or_name_the_conflict(tmp_path):
     done = versions(warehouse)[-1]
     assert rows == [{"n": done}], "every commit counted once, no lost one did"
     assert done >= changes, "the first to commit never loses"
+
+
+@pytest.mark.parametrize("storage", ["SCD TYPE 1", "SCD TYPE 2", "SCD TYPE 2 IGNORE NULL UPDATES"])
+def test_updates_beside_changes_by_hand(tmp_path, storage):
+    """An update that loses a race repeats its batch, and what others change meanwhile is taken in."""
+    keys, by_hand, batches = 40, 12, 6
+    (tmp_path / "p").mkdir()
+    stored_as = storage.replace(" IGNORE NULL UPDATES", "")
+    nulls = "IGNORE NULL UPDATES" if "IGNORE" in storage else ""
+    (tmp_path / "p" / "p.sql").write_text(
+        "CREATE STREAMING TABLE h;\nCREATE FLOW f AS AUTO CDC INTO h FROM STREAM "
+        f"read_files('{tmp_path}/in', format => 'json', schema => 'id INT, name STRING, s INT')\n"
+        f"KEYS (id) SEQUENCE BY s COLUMNS * EXCEPT (s) STORED AS {stored_as} {nulls};\n", encoding="utf-8")
+    warehouse = tmp_path / "w"
+
+    def update(number, events):
+        write_json_lines(tmp_path / "in" / f"{number}.json", events)
+        return run_pipeline(tmp_path / "p", warehouse)
+
+    first = update(0, ({"id": key, "name": "a", "s": s} for key in range(keys) for s in (4, 6)))
+    assert first.ok, first.explain()
+    changed, failed = set(), []
+
+    def change_by_hand():
+        for key in range(by_hand):
+            process = call("sql", "--warehouse", warehouse, "-c", f"UPDATE h SET name = 'hand' WHERE id = {key}")
+            if process.returncode == 0:
+                changed.add(key)
+            else:
+                failed.append(process.stderr)
+
+    hand = threading.Thread(target=change_by_hand)
+    hand.start()
+    runs = [update(number, [{"id": 30 + number, "name": f"b{number}", "s": 10}]) for number in range(1, batches)]
+    hand.join()
+    for run in runs:
+        assert run.ok, run.explain()
+    for text in failed:
+        assert "DELTA_CONCURRENT_" in text, text
+    assert changed
+    late = update(99, ({"id": key, "name": "late", "s": 5} for key in range(keys)))
+    assert late.ok, late.explain()
+    rows = query(warehouse, "SELECT * FROM h")
+    for key in changed:
+        mine = [row for row in rows if row["id"] == key]
+        if stored_as == "SCD TYPE 1":
+            assert [row["name"] for row in mine] == ["hand"], f"the change of row {key} is lost: {mine}"
+        else:
+            assert next(row["name"] for row in mine if row["__START_AT"] == 4) == "hand", \
+                f"the change of row {key} is lost: {mine}"
+    for number in range(1, batches):
+        assert any(row["id"] == 30 + number and row["name"] == f"b{number}" for row in rows)
