@@ -33,13 +33,14 @@ Result<std::optional<std::regex>> exclusion(const StreamOptions& options) {
 class Budget {
  public:
   explicit Budget(const StreamOptions& options)
-      : files_(options.max_files || options.max_bytes ? options.max_files
+      : unlimited_(options.unlimited),
+        files_(options.max_files || options.max_bytes ? options.max_files
                                                       : std::optional(kDefaultMaxFiles)),
         bytes_(options.max_bytes) {}
 
   // False: wait for the next batch. Whatever comes first is taken.
   bool take(int64_t files, int64_t bytes) {
-    if (files == 0) return true;
+    if (files == 0 || unlimited_) return true;
     const bool fits =
         (!files_ || used_files_ + files <= *files_) && (!bytes_ || used_bytes_ + bytes <= *bytes_);
     if (!fits && used_files_ > 0) return false;
@@ -49,6 +50,7 @@ class Budget {
   }
 
  private:
+  const bool unlimited_;
   const std::optional<int64_t> files_;
   const std::optional<int64_t> bytes_;
   int64_t used_files_ = 0;
@@ -72,9 +74,9 @@ class BatchPlanner {
     Version end = log.latest();
     if (last) end = std::min(end, *last);
     if (until != nullptr) end = std::min(end, until->version);
+    SL_TRY(check_table(log.latest()));
     // A version that does not exist yet.
     if (batch_.from.version > end) return std::move(batch_);
-    SL_TRY(check_table(end));
     if (batch_.from.is_starting_version) {
       SL_TRY(take_snapshot(until));
     } else {
@@ -145,13 +147,14 @@ class BatchPlanner {
                             table_.path(), first, oldest);
       }
       first = oldest;
+      batch_.from.version = oldest;
     }
     // The end of a repeated batch is the version after its last.
     if (until != nullptr) end = std::min(end, until->version - 1);
     if (first > end) return {};
     RangeRequest request;
     request.start = first;
-    request.end = std::min(end, first + kWindow - 1);
+    request.end = options_.unlimited ? end : std::min(end, first + kWindow - 1);
     request.stream_definition = definition_;
     SL_ASSIGN(batch_.plan, plan_changes(table_, request));
 
@@ -234,6 +237,16 @@ Result<StreamOffset> first_offset(const delta::Table& table, const StreamOptions
   SL_TRY(exclusion(options));
   SL_ASSIGN(const auto newest, table.snapshot());
   const std::string& id = newest->metadata.id;
+  const bool starts_now = !std::holds_alternative<Bound>(options.start);
+  if (starts_now && !newest->property_is_true("delta.enableChangeDataFeed") &&
+      !newest->row_tracking_enabled()) {
+    return invalid_argument(
+        "DELTA_MISSING_CHANGE_DATA",
+        "Error getting change data for range [{0} , {0}] as change data was not recorded for "
+        "version [{0}] of {1}: ALTER TABLE … SET TBLPROPERTIES ('delta.enableRowTracking' = "
+        "'true') begins with it",
+        newest->version, table.path());
+  }
   if (std::holds_alternative<std::monostate>(options.start))
     return StreamOffset{id, newest->version, -1, true};
   if (std::holds_alternative<FromLatest>(options.start))

@@ -37,6 +37,7 @@ struct StreamOptions {
   std::optional<int64_t> max_bytes;
   std::optional<std::string> exclude_regex;  // files whose path it finds itself in are left out
   bool fail_on_data_loss = true;             // else goes on from the oldest version there is
+  bool unlimited = false;                    // one batch takes all there is, whatever the limits
 };
 
 // Where a stream without a checkpoint begins. Errors: of the start (plan.h), kInvalidArgument
@@ -44,9 +45,9 @@ struct StreamOptions {
 Result<StreamOffset> first_offset(const delta::Table& table, const StreamOptions& options);
 
 struct StreamBatch {
-  StreamOffset from;
-  StreamOffset to;  // equal to from: nothing has come
-  ChangePlan plan;  // may be without changes though the offset moved
+  StreamOffset from;  // later than asked for where versions are lost that may be
+  StreamOffset to;    // equal to from: nothing has come
+  ChangePlan plan;    // may be without changes though the offset moved
 };
 
 // The next batch after `from`: files of the starting snapshot one by one, later commits whole. The

@@ -9,28 +9,18 @@
 
 #include "delta/snapshot.h"
 #include "pipeline/checkpoint.h"
-#include "sql/query.h"
+#include "pipeline/stream_options.h"
 
 namespace strandline::pipeline {
-
-struct StreamOptions {
-  bool skip_change_commits = false;
-  bool ignore_deletes = false;
-  std::optional<delta::Version> starting_version;
-  bool starting_latest = false;
-  std::optional<int64_t> starting_timestamp_ms;
-  int64_t max_files = 1000;       // of one batch
-  int64_t max_bytes = 8ll << 30;  // of one batch; its first file may be larger
-};
-
-// Options after WITH. Errors: unknown and unsupported ones by name, with places.
-std::optional<StreamOptions> read_stream_options(const sql::TableUse& use,
-                                                 std::vector<Error>* errors);
 
 struct DeltaRange {
   DeltaOffset from, to;
   bool has_data = false;
 };
+
+// Error DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE unless the progress is of this table.
+Status check_same_table(const delta::Snapshot& newest, const DeltaOffset& progress,
+                        const std::string& shown);
 
 // Next part of the stream up to and with version `end`. shown names the table in errors.
 // Errors: DELTA_SOURCE_TABLE_IGNORE_CHANGES and DELTA_SOURCE_IGNORE_DELETE (kInvalidData) at the

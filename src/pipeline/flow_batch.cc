@@ -9,11 +9,14 @@
 #include "delta/alter.h"
 #include "delta/column_mapping.h"
 #include "delta/column_rules.h"
+#include "delta/find_damage.h"
+#include "duck/change_scan.h"
 #include "duck/delta_io.h"
 #include "duck/key_ranges.h"
 #include "duck/program_runner.h"
 #include "duck/row_rules.h"
 #include "duck/table_change.h"
+#include "pipeline/feed_source.h"
 #include "pipeline/file_reader.h"
 #include "pipeline/flow_run.h"
 #include "pipeline/rebase_change.h"
@@ -140,7 +143,38 @@ Error FlowRun::explain(const BatchPlan& plan, Error error) const {
       }
     }
   }
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (auto why = find_lost_file(sources[i], i, plan)) return placed(std::move(*why), flow_.place);
+  }
   return placed(std::move(error), flow_.place);
+}
+
+// A data file of a table that the batch reads and that is gone or damaged.
+std::optional<Error> FlowRun::find_lost_file(const Source& source, size_t index,
+                                             const BatchPlan& plan) const {
+  if (source.kind == SourceKind::kFiles || newest_[index] == nullptr) return {};
+  auto* const store = source.table->store().get();
+  if (source.kind == SourceKind::kTable) {
+    const auto pinned = plan.pinned.find(source.key);
+    if (pinned == plan.pinned.end()) return {};
+    const auto snapshot = source.table->snapshot(pinned->second);
+    return snapshot.ok() ? delta::find_damage(store, **snapshot) : std::nullopt;
+  }
+  for (const auto& part : plan.sources) {
+    if (part.key != source.key || !part.from || !part.to) continue;
+    if (source.is_feed()) {
+      const auto changes =
+          feed_range(*source.table, newest_[index], source.stream, *part.from, *part.to);
+      return changes.ok() ? cdf::find_missing_file(store, *changes) : std::nullopt;
+    }
+    const auto range = delta_range(*source.table, *newest_[index], source.stream, *part.from,
+                                   *part.to, source.shown);
+    auto damage = range.ok() ? delta::find_damage(store, **range) : std::nullopt;
+    if (!damage) return {};
+    return damage->with_context(fmt::format("stream of '{}', versions {} to {}", source.shown,
+                                            part.from->version, part.to->version));
+  }
+  return {};
 }
 
 Result<cdc::Plan> FlowRun::make_plan(const cdc::TargetFacts& target) const {
@@ -671,6 +705,15 @@ Result<std::string> FlowRun::print_batch(const BatchPlan& plan, Execution* execu
     if (source.kind == SourceKind::kStream) {
       if (part == plan.sources.end() || !part->from || !part->to)
         return empty_relation(*schemas_[i]);
+      if (source.is_feed()) {
+        SL_ASSIGN(const auto changes,
+                  feed_range(*source.table, newest_[i], source.stream, *part->from, *part->to));
+        if (changes.commits.empty()) return empty_relation(*schemas_[i]);
+        SL_ASSIGN(auto scan, duck::scan_changes(connection, *source.table, changes));
+        std::string sql = scan->sql();
+        execution->scans.push_back(std::move(scan));
+        return sql;
+      }
       SL_ASSIGN(snapshot, delta_range(*source.table, *newest_[i], source.stream, *part->from,
                                       *part->to, source.shown));
       if (snapshot->files.empty()) return empty_relation(*schemas_[i]);

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "pipeline/compaction.h"
+#include "pipeline/feed_source.h"
 #include "pipeline/file_reader.h"
 #include "pipeline/glob.h"
 #include "pipeline/stream_check.h"
@@ -186,6 +187,11 @@ Status FlowRun::find_source_schemas(bool fresh, const PlannedSchemas* planned) {
       // While checking, the table is as the flows before will leave it.
       const auto it = planned->find(*source.dataset);
       if (it != planned->end()) schemas_[i] = it->second;
+    }
+    if (source.is_feed() && schemas_[i]) {
+      auto schema = feed_schema(*schemas_[i], source.shown);
+      if (!schema.ok()) return placed(schema.error(), source.place);
+      schemas_[i] = *std::move(schema);
     }
   }
   return {};
@@ -644,12 +650,20 @@ Result<bool> FlowRun::plan_next(BatchPlan* plan, bool* has_data) {
     } else if (source.kind == SourceKind::kStream) {
       if (newest_[i] == nullptr) continue;
       const auto progress = checkpoint_->offset(source.key);
-      auto range =
-          plan_delta(*source.table, *newest_[i], source.stream, progress, flow_.once, source.shown);
+      auto range = source.is_feed()
+                       ? plan_feed(*source.table, newest_[i], source.stream, progress, flow_.once,
+                                   source.tolerates_out_of_range, source.shown)
+                       : plan_delta(*source.table, *newest_[i], source.stream, progress, flow_.once,
+                                    source.shown);
       if (!range.ok()) return placed(range.error(), source.place);
       *has_data = *has_data || range->has_data;
-      note = note || (!progress && source.stream.starting_latest) ||
-             range->to.version - range->from.version > kQuietVersions;
+      // A start is kept, except one that is still waited for.
+      const bool starts =
+          !progress &&
+          (source.stream.starting_latest ||
+           (range->to.version <= newest_[i]->version + 1 && !(range->to == range->from)));
+      const auto done = progress ? progress->version : range->from.version;
+      note = note || starts || range->to.version - done > kQuietVersions;
       part.from = range->from;
       part.to = range->to;
     } else {

@@ -123,6 +123,8 @@ class FlowRun {
   int64_t count_expectations(const Execution& execution);
   Status check_files_unchanged(const BatchPlan& plan) const;
   Error explain(const BatchPlan& plan, Error error) const;
+  std::optional<Error> find_lost_file(const Source& source, size_t index,
+                                      const BatchPlan& plan) const;
   Result<std::shared_ptr<const delta::Snapshot>> ensure_target();
   Result<cdc::Plan> make_plan(const cdc::TargetFacts& target) const;
   // Of the target and state as a batch finds them; state may be null.

@@ -11,6 +11,7 @@
 #include "pipeline/declared_columns.h"
 #include "pipeline/expectations.h"
 #include "pipeline/stream_check.h"
+#include "pipeline/stream_options.h"
 #include "sql/duckdb_printer.h"
 #include "sql/parser.h"
 
@@ -148,6 +149,7 @@ class Builder {
         const auto* set = std::get_if<sql::SetOption>(&statement.body);
         if (set != nullptr && set->value) values[set->key] = *set->value;
       }
+      graph().settings.insert(values.begin(), values.end());
       auto script = sql::parse_script(
           *text, file.display, [&](const std::string& key) -> std::optional<std::string> {
             const auto it = values.find(key);
@@ -421,12 +423,12 @@ class Builder {
       return;
     }
     const auto& dataset = graph().datasets[*index];
-    if (use.stream && dataset.kind == DatasetKind::kMaterializedView) {
-      fail(use.place,
-           invalid_argument("SOURCE_NOT_STREAMING",
-                            "'{}' is a materialized view, whose rows change: it cannot be "
-                            "read with STREAM",
-                            dataset.shown));
+    if (use.stream && dataset.kind == DatasetKind::kMaterializedView && !reads_change_feed(use)) {
+      fail(use.place, invalid_argument(
+                          "SOURCE_NOT_STREAMING",
+                          "'{0}' is a materialized view, whose rows change: read what changes "
+                          "with STREAM {0} WITH (readChangeFeed=true), or the view without STREAM",
+                          dataset.shown));
     }
   }
 
@@ -491,10 +493,10 @@ class Builder {
     if (!use.stream || !use.function.empty()) return;
     const auto index = graph().find(warehouse_, use.name);
     if (!index || !graph().datasets[*index].auto_cdc) return;
+    if (reads_change_feed(use)) return;
     for (const auto& option : use.stream_options) {
       const std::string key = lower(option.key);
-      if ((key == "readchangefeed" || key == "skipchangecommits") &&
-          lower(option.value) == "true") {
+      if ((key == "skipchangecommits" || key == "ignorechanges") && lower(option.value) == "true") {
         return;
       }
     }

@@ -4,6 +4,7 @@
 
 #include <strandline/result.h>
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -56,6 +57,8 @@ struct Graph {
   std::vector<Dataset> datasets;
   std::vector<Flow> flows;  // upstream first, otherwise in text order
   catalog::Defaults defaults;
+  // The pipeline's configuration, and SET of its files.
+  std::map<std::string, std::string> settings;
   // Folded names that broken statements would have declared; not to be reported as unknown.
   std::vector<std::string> doubtful;
 

@@ -175,6 +175,7 @@ class SourceAnalyzer {
       }
       source.kind = SourceKind::kStream;
       source.stream = *options;
+      source.tolerates_out_of_range = tolerates_out_of_range(graph_.settings);
       source.key = fresh_key("delta:" + table.path());
     } else {
       if (use.timestamp_as_of) {

@@ -23,7 +23,7 @@ namespace strandline::pipeline {
 
 enum class SourceKind {
   kFiles,   // STREAM read_files
-  kStream,  // STREAM table
+  kStream,  // STREAM table, also with its change feed
   kTable,   // table, read whole at a pinned version
 };
 
@@ -34,9 +34,12 @@ struct Source {
   FileOptions files;                      // kFiles
   StreamOptions stream;                   // kStream
   std::optional<delta::Table> table;      // kStream, kTable
+  bool tolerates_out_of_range = false;    // kStream: a start after the newest commit waits
   std::optional<delta::Version> version;  // kTable: VERSION AS OF
   std::optional<size_t> dataset;          // of this pipeline
   SourcePlace place;
+
+  bool is_feed() const { return kind == SourceKind::kStream && stream.read_change_feed; }
 };
 
 class FlowSources {
