@@ -220,11 +220,11 @@ class Planner {
 
   void select_columns() {
     std::vector<Field> all = source_.schema.fields;
-    // A hidden column is selected only by its name.
-    if (clauses_.columns && !clauses_.columns->except) {
-      all.insert(all.end(), source_.hidden.fields.begin(), source_.hidden.fields.end());
-    }
+    all.insert(all.end(), source_.hidden.fields.begin(), source_.hidden.fields.end());
     if (clauses_.columns) check_known(clauses_.columns->names, all, "COLUMNS", "the source");
+    // A hidden column is selected only by its name.
+    const bool by_name = clauses_.columns && !clauses_.columns->except;
+    if (!by_name) all = source_.schema.fields;
     for (const Field& field : all) {
       if (clauses_.columns) {
         const bool listed =

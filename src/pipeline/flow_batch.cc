@@ -16,6 +16,7 @@
 #include "duck/program_runner.h"
 #include "duck/row_rules.h"
 #include "duck/table_change.h"
+#include "pipeline/feed_flow.h"
 #include "pipeline/feed_source.h"
 #include "pipeline/file_reader.h"
 #include "pipeline/flow_run.h"
@@ -179,7 +180,7 @@ std::optional<Error> FlowRun::find_lost_file(const Source& source, size_t index,
 
 Result<cdc::Plan> FlowRun::make_plan(const cdc::TargetFacts& target) const {
   auto made = cdc::make_plan(
-      *flow_.declaration,
+      *declaration_,
       {facts_->schema, facts_->sequence_type, facts_->hidden, facts_->system_sequence_type},
       target);
   if (!made.plan) {
@@ -458,7 +459,12 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
   // Relations.
   Execution execution;
   cdc::BatchRelations relations;
-  SL_ASSIGN(const auto query, print_batch(plan, &execution));
+  SL_ASSIGN(auto query, print_batch(plan, &execution));
+  if (sources_.reads_feed()) {
+    std::vector<std::string> keys;
+    for (const auto& key : cdc_plan.keys) keys.push_back(key.name);
+    query = feed_events(query, keys, *declaration_);
+  }
   SL_ASSIGN(const auto source, with_computed(query, facts_->computed, plan.time_us));
   SL_ASSIGN(const auto events, expected_events(cdc_plan, source, plan, &execution));
   relations.source = "(" + events + ")";

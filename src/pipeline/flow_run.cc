@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "pipeline/compaction.h"
+#include "pipeline/feed_flow.h"
 #include "pipeline/feed_source.h"
 #include "pipeline/file_reader.h"
 #include "pipeline/glob.h"
@@ -77,6 +78,17 @@ void FlowRun::add_metric(const char* name, double value) { report_.metrics[name]
 void FlowRun::analyze(std::vector<Error>* errors) {
   sources_ =
       FlowSources::analyze(context_.graph, flow_, context_.spec, *context_.warehouse, errors);
+  if (flow_.declaration) {
+    declaration_ = flow_.declaration;
+    if (sources_.reads_feed()) {
+      auto declared = over_feed(*flow_.declaration);
+      if (declared.ok()) {
+        declaration_ = *std::move(declared);
+      } else {
+        errors->push_back(declared.error());
+      }
+    }
+  }
   for (const size_t index : sources_.expecting_views()) {
     const auto& view = context_.graph.datasets[index];
     add_counts(&report_.expectations, uncounted(view.options.expectations, view.name.to_string()));
@@ -283,7 +295,12 @@ Result<std::optional<FlowRun::Facts>> FlowRun::find_facts(std::vector<Error>* er
   if (flow_.kind != FlowKind::kAutoCdc) return std::optional<Facts>(std::move(facts));
 
   // Type of a clause's expression; nullopt when it has a mistake.
-  const auto& clauses = flow_.declaration->clauses;
+  if (sources_.reads_feed()) {
+    for (auto& error : check_over_feed(*declaration_, facts.schema)) fail(std::move(error));
+    if (!found.empty()) return failed();
+    hide_feed_columns(&facts.schema, &facts.hidden);
+  }
+  const auto& clauses = declaration_->clauses;
   const auto type_of = [&](const sql::ExprPtr& expr,
                            const SourcePlace& place) -> std::optional<DataType> {
     std::vector<Error> beyond_row;  // reported with the graph
@@ -304,7 +321,7 @@ Result<std::optional<FlowRun::Facts>> FlowRun::find_facts(std::vector<Error>* er
     if (type.ok()) return (*type)[0].type;
     facts.broken = true;
     // The compiler says which column is missing, when that is the reason.
-    const auto checked = cdc::make_plan(*flow_.declaration, {facts.schema, {}, facts.hidden}, {});
+    const auto checked = cdc::make_plan(*declaration_, {facts.schema, {}, facts.hidden}, {});
     const auto reads = sql::columns_read(*expr);
     const bool said =
         std::any_of(checked.errors.begin(), checked.errors.end(), [&](const Error& error) {
@@ -376,7 +393,7 @@ Status FlowRun::check(bool fresh, PlannedSchemas* planned, std::vector<Error>* e
     cdc::TargetFacts target_facts;
     target_facts.declared = dataset.declared_schema();
     auto checked = cdc::make_plan(
-        *flow_.declaration,
+        *declaration_,
         {facts->schema, facts->sequence_type, facts->hidden, facts->system_sequence_type},
         target_facts);
     for (auto& error : checked.errors) {

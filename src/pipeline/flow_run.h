@@ -139,7 +139,8 @@ class FlowRun {
   FlowReport report_;
   std::vector<Error> warnings_;
   FlowSources sources_;
-  std::vector<std::optional<Schema>> schemas_;                  // of sources_
+  std::optional<cdc::Declaration> declaration_;  // kAutoCdc: what it says of these sources
+  std::vector<std::optional<Schema>> schemas_;   // of sources_
   std::vector<std::shared_ptr<const delta::Snapshot>> newest_;  // of tables among sources_
   std::map<size_t, std::vector<ConsumedFile>> backlog_;  // of files among sources_, what is new
   std::map<size_t, size_t> backlog_next_;

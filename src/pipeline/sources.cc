@@ -1,5 +1,7 @@
 #include "pipeline/sources.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "duck/connection.h"
 #include "sql/duckdb_printer.h"
@@ -202,6 +204,11 @@ class SourceAnalyzer {
 FlowSources FlowSources::analyze(const Graph& graph, const Flow& flow, const PipelineSpec& spec,
                                  const catalog::Warehouse& warehouse, std::vector<Error>* errors) {
   return SourceAnalyzer(graph, spec, warehouse, errors).analyze(flow);
+}
+
+bool FlowSources::reads_feed() const {
+  return std::any_of(sources_.begin(), sources_.end(),
+                     [](const Source& source) { return source.is_feed(); });
 }
 
 std::set<size_t> FlowSources::expecting_views() const {

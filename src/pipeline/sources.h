@@ -49,6 +49,8 @@ class FlowSources {
                              const catalog::Warehouse& warehouse, std::vector<Error>* errors);
 
   const std::vector<Source>& sources() const { return sources_; }
+  // Whether one of them is a change data feed.
+  bool reads_feed() const;
   // Datasets that are views with expectations, each once.
   std::set<size_t> expecting_views() const;
 
