@@ -57,6 +57,13 @@ class Budget {
   int64_t used_bytes_ = 0;
 };
 
+// From it on all commits up to the newest are kept.
+Version oldest_commit(const delta::LogFiles& log) {
+  Version oldest = log.latest();
+  while (log.commits.contains(oldest - 1)) --oldest;
+  return oldest;
+}
+
 class BatchPlanner {
  public:
   BatchPlanner(const delta::Table& table, std::shared_ptr<const delta::Snapshot> definition,
@@ -136,8 +143,7 @@ class BatchPlanner {
 
   Status take_commits(const delta::LogFiles& log, Version end, const StreamOffset* until) {
     Version first = batch_.from.version;
-    Version oldest = log.latest();
-    while (log.commits.count(oldest - 1) > 0) --oldest;
+    const Version oldest = oldest_commit(log);
     if (first < oldest) {
       if (options_.fail_on_data_loss) {
         return invalid_data("DELTA_MISSING_FILES_UNEXPECTED_VERSION",
@@ -252,7 +258,11 @@ Result<StreamOffset> first_offset(const delta::Table& table, const StreamOptions
   if (std::holds_alternative<FromLatest>(options.start))
     return StreamOffset{id, newest->version + 1, -1, false};
   const auto& bound = std::get<Bound>(options.start);
-  SL_ASSIGN(const auto start, resolve_start(table, bound, options.tolerate_out_of_range));
+  SL_ASSIGN(auto start, resolve_start(table, bound, options.tolerate_out_of_range));
+  if (start && !options.fail_on_data_loss) {
+    SL_ASSIGN(const auto log, delta::list_log(table.store().get(), table.path()));
+    start = std::max(*start, oldest_commit(log));
+  }
   if (!start) {
     // Waits: for that version, or for the next commit, which comes after any time that has passed.
     const auto* const version = std::get_if<Version>(&bound);

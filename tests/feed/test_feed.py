@@ -6,7 +6,7 @@ import os
 import random
 
 import pytest
-from harness import SqlError, query, sql_text
+from harness import SqlError, query, run_pipeline, sql_text
 
 PROPERTIES = {
     "automatic": {"delta.enableRowTracking": "true"},
@@ -148,3 +148,46 @@ def test_the_documents_queries(tmp_path):
         query(tmp_path, beyond)
     setting = "SET spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled = true;"
     assert query(tmp_path, setting + beyond) == []
+
+
+def pipeline(folder, text):
+    (folder / "p").mkdir(exist_ok=True)
+    (folder / "p" / "p.sql").write_text(text, encoding="utf-8")
+
+
+def test_a_stream_names_the_file_and_version_that_vacuum_took(tmp_path):
+    """Rows that were inserted and deleted again: their file goes with VACUUM, and the feed with it."""
+    warehouse = tmp_path / "w"
+    sql_text(warehouse, "CREATE TABLE t (id INT); INSERT INTO t VALUES (1); INSERT OVERWRITE t VALUES (2); "
+                        "SET spark.databricks.delta.retentionDurationCheck.enabled = false; VACUUM t RETAIN 0 HOURS")
+    pipeline(tmp_path, "CREATE STREAMING TABLE f AS SELECT * FROM STREAM t WITH (readChangeFeed=true, startingVersion=1);"
+                       "CREATE STREAMING TABLE a AS SELECT * FROM STREAM t "
+                       "WITH (startingVersion=1, skipChangeCommits=true);")
+    run = run_pipeline(tmp_path / "p", warehouse)
+    assert sorted(run.codes) == ["DELTA_CHANGE_DATA_FILE_NOT_FOUND", "DELTA_FILE_NOT_FOUND"], run.explain()
+    for error in run.report["errors"]:
+        assert "version" in error["message"] and ".parquet" in error["message"], error
+    # What is still there can be read from a later start on.
+    pipeline(tmp_path, "CREATE STREAMING TABLE g AS SELECT * FROM STREAM t WITH (readChangeFeed=true);")
+    assert run_pipeline(tmp_path / "p", warehouse).ok
+    assert [row["id"] for row in query(warehouse, "SELECT id FROM g")] == [2]
+
+
+def test_versions_that_the_log_lost(tmp_path):
+    warehouse = tmp_path / "w"
+    sql_text(warehouse, "CREATE TABLE t (id INT) TBLPROPERTIES ('delta.checkpointInterval' = '3'); "
+                        + "; ".join(f"INSERT INTO t VALUES ({i})" for i in range(1, 7)))
+    log = warehouse / "main" / "default" / "t" / "_delta_log"
+    for version in range(3):
+        (log / f"{version:020}.json").unlink()
+    text = "CREATE STREAMING TABLE {0} AS SELECT id FROM STREAM t WITH (startingVersion=1, {1});"
+    pipeline(tmp_path, text.format("f", "readChangeFeed=true") + text.format("a", "readChangeFeed=false"))
+    run = run_pipeline(tmp_path / "p", warehouse)
+    assert not run.ok and all("version" in error["message"] for error in run.report["errors"]), run.explain()
+    assert "DELTA_MISSING_FILES_UNEXPECTED_VERSION" in run.codes, run.explain()
+    pipeline(tmp_path, text.format("f", "readChangeFeed=true, failOnDataLoss=false")
+             + text.format("a", "failOnDataLoss=false"))
+    run = run_pipeline(tmp_path / "p", warehouse)
+    for table in ("f", "a") if run.ok else ("a",):
+        assert sorted(row["id"] for row in query(warehouse, f"SELECT id FROM {table}")) == [3, 4, 5, 6], run.explain()
+    assert run.ok, run.explain()
