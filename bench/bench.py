@@ -8,30 +8,15 @@ every time. `--write` puts the table into docs/BENCHMARKS.md.
 import argparse
 import json
 import os
-import platform
 import shutil
-import statistics
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import duckdb
 
-ROOT = Path(__file__).resolve().parent.parent
-PROGRAM = ROOT / "build" / "bin" / "strandline"
+from shared import PAYLOAD, PROGRAM, ROOT, apart, copy_warehouse, measured, middle, processor, sql, write_section
+
 AIMS = {1: 2.0, 2: 2.5}
-PAYLOAD = """
-  (hash(id * 31 + v) % 1000000)::BIGINT AS amount_int,
-  ((hash(id * 7 + v) % 10000000) / 100)::DECIMAL(12,2) AS price,
-  (hash(id + v * 13) % 1000) / 7.0 AS score,
-  'name of customer ' || (hash(id * 3 + v) % 5000000)::VARCHAR AS name,
-  ['Lima', 'Oaxaca', 'Puebla', 'Cusco', 'Merida', 'Tijuana', 'Cancun', 'Quito'][1 + (hash(id * 5 + v) % 8)::INT] AS city,
-  DATE '2015-01-01' + (hash(id * 11 + v) % 3650)::INT AS born,
-  TIMESTAMPTZ '2024-01-01 00:00:00+00' + to_seconds((hash(id * 17 + v) % 30000000)::BIGINT) AS updated_at,
-  hash(id * 19 + v) % 2 = 0 AS active,
-  CASE WHEN hash(id * 23 + v) % 10 < 3 THEN NULL ELSE 'note ' || (hash(id * 29 + v) % 1000)::VARCHAR END AS note
-"""
 COLUMNS = ("id BIGINT, amount_int BIGINT, price DECIMAL(12,2), score DOUBLE, name STRING, city STRING, born DATE, "
            "updated_at TIMESTAMP, active BOOLEAN, note STRING, op STRING, seq BIGINT, seq_kept BIGINT")
 
@@ -78,27 +63,6 @@ def pipeline_text(storage, folder):
             f"COLUMNS * EXCEPT (op, seq{', seq_kept' if storage == 2 else ''}) STORED AS SCD TYPE {storage};\n")
 
 
-def measured(command, **options):
-    """Seconds, peak memory in MB and processor seconds of a whole process, and what it printed."""
-    begun = time.perf_counter()
-    process = subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
-    output = process.stdout.read()
-    errors = process.stderr.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - begun
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))} failed:\n{output.decode()}\n{errors.decode()}")
-    return seconds, usage.ru_maxrss / 1024, usage.ru_utime + usage.ru_stime, output.decode()
-
-
-def copy_warehouse(source, destination):
-    """A copy for one measurement; data files are linked, they never change."""
-    shutil.rmtree(destination, ignore_errors=True)
-    link = lambda old, new: os.link(old, new) if old.endswith(".parquet") else shutil.copy2(old, new)
-    shutil.copytree(source, destination, copy_function=link)
-
-
 def prepare(work, storage, load, memory, threads):
     """A warehouse after the first batch; made once."""
     folder = work / f"in{storage}"
@@ -135,9 +99,7 @@ def check(work, storage, load, changes, warehouse):
     keys, total = connection.execute(f"SELECT count(*), sum(id) FROM ({latest}) WHERE op = 'U'").fetchone()
     where = "" if storage == 1 else " WHERE __END_AT IS NULL"
     query = f"SELECT count(*) AS n, sum(id) AS s FROM target{where}"
-    process = subprocess.run([PROGRAM, "sql", "--warehouse", warehouse, "--format", "ndjson", "-c", query],
-                             capture_output=True, check=True)
-    got = json.loads(process.stdout)
+    (got,) = sql(warehouse, query)
     if (int(got["n"]), int(got["s"])) != (keys, int(total)):
         sys.exit(f"type {storage}: wrong result: {got}, expected {keys} rows")
 
@@ -167,7 +129,7 @@ def main():
     options = parser.parse_args()
     work = options.work.resolve() / f"{options.rows}-{options.changes}"
     work.mkdir(parents=True, exist_ok=True)
-    data = generate(work, options.rows, options.changes)
+    data = apart(generate, work, options.rows, options.changes)
     prepared = {storage: prepare(work, storage, data[storage][0], options.memory_limit, options.threads)
                 for storage in options.types}
 
@@ -187,7 +149,7 @@ def main():
             table = copy / "main" / "default" / "target"
             written[storage] = rows_written(table)
             if turn == 0:
-                check(work, storage, *data[storage], copy)
+                apart(check, work, storage, *data[storage], copy)
             os.unlink(folder / "2.parquet")
             shutil.rmtree(copy)
             seconds, peak, cpu, output = measured(
@@ -199,7 +161,6 @@ def main():
                   f"floor {seconds:.2f} s", flush=True)
     walls = tutorial(work, 10)
 
-    middle = lambda values: statistics.median(values)
     lines = ["| | rows written | strandline run, s | peak MB | floor, s | its statements alone, s | ratio | aim | "
              "processor seconds, ratio |", "|---|---|---|---|---|---|---|---|---|"]
     for storage in options.types:
@@ -214,21 +175,19 @@ def main():
     text = "\n".join(lines)
     print("\n" + text)
     if options.write:
-        cpu = next((line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
-                    if line.startswith("model name")), platform.machine())
-        command = "make bench ARGS='--write'"
-        page = ROOT / "docs" / "BENCHMARKS.md"
-        old = page.read_text("utf-8") if page.exists() else ""
-        log_section = "\n" + old[old.index("<!-- log -->"):] if "<!-- log -->" in old else ""
-        page.write_text(
-            "# Benchmarks\n\n"
-            f"One batch of {options.changes:,} changes (20 % inserts, 75 % updates, 5 % deletes, random keys, three events for one key\n"
-            f"in ten) into a table of {options.rows:,} rows (type 2: eight in ten current, two closed), `--memory-limit {options.memory_limit}`,\n"
-            f"{options.threads} threads, {cpu}. Whole processes, median of {options.times} in turns with the floor; peak is the greatest.\n\n"
-            "The floor is DuckDB alone: it scans the changes, the target's keys, sequences and positions, for type 2 the\n"
-            "payload of the rows whose keys change, and writes as many rows, with no logic (`bench/floor.py`).\n\n"
-            f"{text}\n\nMake it again with `{command}`; `--rows`, `--changes` and `--times` change the size.\n{log_section}",
-            encoding="utf-8")
+        write_section("bench", f"""
+## One large batch
+
+One batch of {options.changes:,} changes (20 % inserts, 75 % updates, 5 % deletes, random keys, three events for one key
+in ten) into a table of {options.rows:,} rows (type 2: eight in ten current, two closed), `--memory-limit {options.memory_limit}`,
+{options.threads} threads, {processor()}. Whole processes, median of {options.times} in turns with the floor; peak is the greatest.
+
+The floor is DuckDB alone: it scans the changes, the target's keys, sequences and positions, for type 2 the
+payload of the rows whose keys change, and writes as many rows, with no logic (`bench/floor.py`).
+
+{text}
+
+Make it again with `make bench ARGS='--write'`; `--rows`, `--changes` and `--times` change the size.""")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
 import time
 import uuid
@@ -17,8 +16,8 @@ from pathlib import Path
 
 import duckdb
 
-ROOT = Path(__file__).resolve().parent.parent
-PROGRAM = ROOT / "build" / "bin" / "strandline"
+from shared import PROGRAM, ROOT, measured, write_section
+
 AIMS = {"long": (5.0, 1000), "json": (10.0, 1000), "struct": (10.0, 1000), "removes": (10.0, 1000)}
 LONG_AGO = 1_700_000_000_000
 FIELDS = [("id", "long"), ("amount", "long"), ("price", "decimal(12,2)"), ("name", "string"), ("city", "string"),
@@ -116,20 +115,6 @@ def long_log(work, commits, interval, live=1000):
     return log.parent
 
 
-def measured(command):
-    """Seconds, peak memory in MB and processor seconds of a whole process, and what it printed."""
-    begun = time.perf_counter()
-    process = subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    output = process.stdout.read()
-    errors = process.stderr.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - begun
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))} failed:\n{output.decode()}\n{errors.decode()}")
-    return seconds, usage.ru_maxrss / 1024, usage.ru_utime + usage.ru_stime, output.decode()
-
-
 # Lists the log, then reads the newest checkpoint's file columns with the engine and the bytes of the
 # commits after it.
 FLOOR = """
@@ -184,18 +169,17 @@ def main():
         print(lines[-1], flush=True)
     text = "\n".join(lines)
     if options.write:
-        page = ROOT / "docs" / "BENCHMARKS.md"
-        begin, end = "<!-- log -->", "<!-- /log -->"
-        section = (f"{begin}\n## Logs and checkpoints\n\n"
-                   "Seconds and peak memory of a whole process that opens a table and prints `DESCRIBE DETAIL`, which takes\n"
-                   f"every live file into account; median of {options.times}. A file has eight columns of statistics. The floor is a\n"
-                   "Python process that lists the log, has DuckDB read the checkpoint's file columns and reads the bytes of\n"
-                   f"the commits after it.\n\n{text}\n\n"
-                   f"Processor seconds tell what a busy machine does not. Make it again with `bench/run.sh log --write`.\n{end}\n")
-        old = page.read_text("utf-8") if page.exists() else ""
-        if begin in old:
-            old = old[:old.index(begin)] + old[old.index(end) + len(end) + 1:]
-        page.write_text(old.rstrip("\n") + "\n\n" + section, encoding="utf-8")
+        write_section("log", f"""
+## Logs and checkpoints
+
+Seconds and peak memory of a whole process that opens a table and prints `DESCRIBE DETAIL`, which takes
+every live file into account; median of {options.times}. A file has eight columns of statistics. The floor is a
+Python process that lists the log, has DuckDB read the checkpoint's file columns and reads the bytes of
+the commits after it.
+
+{text}
+
+Processor seconds tell what a busy machine does not. Make it again with `bench/run.sh log --write`.""")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Runs a benchmark in its own Python environment: bench/run.sh [bench|log] [arguments of its script].
+# Runs a benchmark in its own Python environment: bench/run.sh [bench|log|keys|batches|history] [arguments of its script].
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 script=bench
-if [[ "${1:-}" == bench || "${1:-}" == log ]]; then
+if [[ "${1:-}" =~ ^(bench|log|keys|batches|history)$ ]]; then
   script="$1"
   shift
 fi

@@ -65,7 +65,7 @@ std::string group_of(const std::string& value, TypeId type, const std::string& m
 }  // namespace
 
 delta::FileFilter KeyRanges::filter(const delta::Snapshot& table) const {
-  if (is_empty) return delta::FileFilter::constant(delta::Truth::kFalse);
+  if (count == 0) return delta::FileFilter::constant(delta::Truth::kFalse);
   std::vector<delta::FileFilter> parts;
   for (const Column& column : columns) {
     parts.push_back(delta::FileFilter::in_ranges(table, {column.table_column}, column.ranges,
@@ -82,8 +82,8 @@ Result<KeyRanges> key_ranges(Connection& connection, const std::vector<KeyColumn
   SL_ASSIGN(const Rows found, connection.query(fmt::format("{} FROM {} AS k", ends, keys)));
   const auto& row = found.rows.front();
   KeyRanges result;
-  result.is_empty = row[0] == "0";
-  for (size_t i = 0; i < columns.size() && !result.is_empty; ++i) {
+  result.count = std::stoll(row[0].value_or("0"));
+  for (size_t i = 0; i < columns.size() && result.count > 0; ++i) {
     const KeyColumn& given = columns[i];
     const TypeId type = found.columns[3 * i + 1].type.id;
     const Cell& min = row[3 * i + 1];

@@ -24,7 +24,7 @@ struct KeyRanges {
     bool with_null = false;
   };
   std::vector<Column> columns;
-  bool is_empty = false;  // there are no keys at all
+  int64_t count = 0;  // rows of the relation; 0: there are no keys at all
 
   // Keeps every file that may hold a row equal to some key in all columns. Columns whose types have
   // no order, NaN and infinities leave nothing out.

@@ -12,10 +12,10 @@
 #include "delta/find_damage.h"
 #include "duck/change_scan.h"
 #include "duck/delta_io.h"
-#include "duck/key_ranges.h"
 #include "duck/program_runner.h"
 #include "duck/row_rules.h"
 #include "duck/table_change.h"
+#include "pipeline/batch_keys.h"
 #include "pipeline/feed_flow.h"
 #include "pipeline/feed_source.h"
 #include "pipeline/file_reader.h"
@@ -87,6 +87,7 @@ struct FlowRun::Execution {
   std::map<size_t, std::string> views;  // with expectations: their rows, by dataset
   std::vector<std::unique_ptr<CheckedRows>> checked_views;
   std::unique_ptr<CheckedRows> checked;  // by the target's expectations
+  std::optional<BatchKeys> keys;
 };
 
 Status FlowRun::execute(const BatchPlan& plan) {
@@ -263,43 +264,6 @@ Result<std::string> positioned(duck::Connection& connection, const delta::Table&
   if (!with_row_ids || options.with_row_ids) return sql;
   return fmt::format("(SELECT *, CAST(NULL AS BIGINT) AS {}, CAST(NULL AS BIGINT) AS {} FROM {})",
                      duck::kRowIdColumn, duck::kRowVersionColumn, sql);
-}
-
-// The files of a table that a batch reads.
-struct TouchedFiles {
-  // nullopt: rows of any key may matter.
-  std::optional<delta::FileFilter> filter;
-  delta::FileSelection selection;
-
-  void read_by(delta::Transaction* transaction) const {
-    if (filter) transaction->set_read_predicate(*filter, selection.files);
-  }
-};
-
-TouchedFiles touched_files(const std::optional<duck::KeyRanges>& keys,
-                           const delta::Snapshot& snapshot) {
-  TouchedFiles touched;
-  if (keys) touched.filter = keys->filter(snapshot);
-  touched.selection = delta::select_files(snapshot, touched.filter.value_or(delta::FileFilter()));
-  return touched;
-}
-
-// The keys of the staged events, if target and state are read by them.
-Result<std::optional<duck::KeyRanges>> batch_keys(duck::Connection& connection,
-                                                  const cdc::Plan& plan,
-                                                  const cdc::Program& program) {
-  if (program.keys.empty()) return std::optional<duck::KeyRanges>();
-  std::vector<duck::KeyColumn> columns;
-  std::string names;
-  for (size_t i = 0; i < plan.keys.size(); ++i) {
-    const std::string name = fmt::format("key{}", i);
-    columns.push_back({plan.keys[i].name, "k." + name, false});
-    names += (i == 0 ? "" : ", ") + name;
-  }
-  SL_ASSIGN(auto keys,
-            duck::key_ranges(connection, columns,
-                             fmt::format("(SELECT * FROM ({}) AS keys({}))", program.keys, names)));
-  return std::optional(std::move(keys));
 }
 
 // The files of `a` that `b` does not have with the same rows.
@@ -508,19 +472,22 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
   SL_ASSIGN(const size_t staged, duck::stage_events(connection, program, on_stage));
   TouchedFiles target_files, state_files;
   if (reads_target || reads_state || reads_before) {
-    SL_ASSIGN(const auto keys, batch_keys(connection, cdc_plan, program));
+    SL_ASSIGN(execution.keys, BatchKeys::of(connection, cdc_plan, program));
+    auto& keys = *execution.keys;
     if (reads_target) {
-      target_files = touched_files(keys, *target);
-      SL_ASSIGN(relations.target, positioned(connection, target_->table(), target,
-                                             target_files.selection.files, true, &execution.scans));
+      target_files = keys.files(*target);
+      SL_ASSIGN(const auto rows, positioned(connection, target_->table(), target,
+                                            target_files.selection.files, true, &execution.scans));
+      SL_ASSIGN(relations.target, keys.rows(connection, rows, *target, target_files));
     }
     if (reads_state) {
-      state_files = touched_files(keys, *state);
-      SL_ASSIGN(relations.state, positioned(connection, state_table, state,
+      state_files = keys.files(*state);
+      SL_ASSIGN(const auto rows, positioned(connection, state_table, state,
                                             state_files.selection.files, false, &execution.scans));
+      SL_ASSIGN(relations.state, keys.rows(connection, rows, *state, state_files));
     }
     if (reads_before) {
-      const TouchedFiles touched = touched_files(keys, *before_edits);
+      const TouchedFiles touched = keys.files(*before_edits);
       SL_ASSIGN(relations.target_before,
                 positioned(connection, target_->table(), before_edits, touched.selection.files,
                            false, &execution.scans));
