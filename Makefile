@@ -2,7 +2,7 @@
 #   DUCKDB_ROOT=<folder>  use an installed DuckDB instead of the pinned one
 #   ARGS=…                passed on to the program a target runs
 .DEFAULT_GOAL := build
-.PHONY: deps build dev test test-unit test-property test-interop fuzz asan tsan arm64 demo bench lint format clean
+.PHONY: deps build dev python test test-unit test-property test-interop fuzz asan tsan arm64 demo bench lint format clean
 
 cmake_args := $(if $(DUCKDB_ROOT),-DDUCKDB_ROOT=$(abspath $(DUCKDB_ROOT)))
 
@@ -19,6 +19,9 @@ build: deps ## build/bin/strandline and everything else
 
 dev: deps ## unoptimised build with debug information, in build-dev/
 	$(call build_preset,dev)
+
+python: build ## the Python package, for build/venv/bin/python; `pip install .` for others
+	scripts/python.sh
 
 test: build ## every test
 	scripts/test.sh build
@@ -65,4 +68,4 @@ format: ## format all C++ files
 	git ls-files '*.h' '*.cc' | xargs clang-format-19 -i
 
 clean: ## remove what was built; downloads in .deps/ stay
-	rm -rf build build-dev build-asan build-tsan build-tidy build-arm64 build-fuzz
+	rm -rf build build-dev build-asan build-tsan build-tidy build-arm64 build-fuzz build-cp3*

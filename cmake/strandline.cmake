@@ -14,11 +14,13 @@ target_compile_options(strandline_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror)
 
 # The one object that knows the checkout's folder, so that checkouts share all others in ccache.
-add_library(strandline_test_paths STATIC ${PROJECT_SOURCE_DIR}/tests/support/paths.cc)
-target_include_directories(strandline_test_paths PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-target_compile_definitions(strandline_test_paths PRIVATE
-  STRANDLINE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-target_link_libraries(strandline_test_paths PRIVATE strandline_warnings)
+if(STRANDLINE_TESTS)
+  add_library(strandline_test_paths STATIC ${PROJECT_SOURCE_DIR}/tests/support/paths.cc)
+  target_include_directories(strandline_test_paths PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_definitions(strandline_test_paths PRIVATE
+    STRANDLINE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_link_libraries(strandline_test_paths PRIVATE strandline_warnings)
+endif()
 
 function(strandline_library name)
   cmake_parse_arguments(arg "" "" "DEPENDS;LIBS" ${ARGN})
@@ -42,7 +44,7 @@ function(strandline_library name)
     target_link_libraries(${target} INTERFACE ${arg_DEPENDS} ${arg_LIBS})
   endif()
 
-  if(tests)
+  if(tests AND STRANDLINE_TESTS)
     strandline_test(${name} SOURCES ${tests} DEPENDS ${name} LIBS ${arg_LIBS})
   endif()
 endfunction()

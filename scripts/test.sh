@@ -15,7 +15,7 @@ ctest --test-dir "$build" --output-on-failure -j "$(nproc)" \
   --output-junit test-results/ctest.junit "$@"
 
 if [[ "$build" == build ]] && compgen -G 'tests/*/test_*.py' >/dev/null; then
-  if scripts/venv.sh; then
+  if scripts/python.sh; then
     # Spark has a run of its own: make test-interop.
     build/venv/bin/python -m pytest -q -rs -n "$(nproc)" --dist loadfile tests \
       --ignore=tests/interop/spark --junitxml="$results/python.pytest.xml"

@@ -38,6 +38,8 @@ class RowStream {
   // be called any more. Errors of the query come as an errno value with get_last_error. Errors:
   // kInvalidArgument STREAM_HANDED_OVER on a second call.
   virtual Status to_arrow(ArrowArrayStream* out) = 0;
+  // The last error of the Arrow stream, whole: the stream itself tells an errno value and a text.
+  virtual std::optional<Error> failure() const = 0;
   // Stops the query; the reader gets kCancelled. From any thread.
   virtual void cancel() = 0;
 };

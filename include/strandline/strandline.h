@@ -134,6 +134,13 @@ struct ChangesOptions {
 
 enum class WriteMode { kAppend, kOverwrite };
 
+// What a text of statements gave.
+struct Answer {
+  std::unique_ptr<RowStream> rows;  // of the last statement; null when it gives none
+  // The text is one statement that only reads: query() gives its rows again.
+  bool repeatable = false;
+};
+
 // SQL over a warehouse. Not thread-safe; cancel() may be called from any thread or signal handler.
 class Session {
  public:
@@ -154,6 +161,8 @@ class Session {
   // One statement that gives rows (SELECT, SHOW, DESCRIBE, OPTIMIZE, ...). Errors:
   // kInvalidArgument NOT_ONE_STATEMENT, NOT_A_QUERY for one without rows; those of the statement.
   virtual Result<std::unique_ptr<RowStream>> query(const std::string& sql) = 0;
+  // Every statement of sql in order, stops at the first failure. Errors: those of the statements.
+  virtual Result<Answer> answer(const std::string& sql) = 0;
 
   // A table by its name as in SQL. Errors: kNotFound TABLE_OR_VIEW_NOT_FOUND, ...
   virtual Result<std::unique_ptr<Table>> table(const std::string& name) = 0;

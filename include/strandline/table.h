@@ -33,6 +33,7 @@ class Table {
 
   virtual const std::string& name() const = 0;  // catalog.schema.table, or delta.`/path`
   virtual const std::string& path() const = 0;  // of its directory
+  virtual const std::string& id() const = 0;    // of the metadata: another table has another
   virtual int64_t version() const = 0;
   virtual std::vector<TableField> fields() const = 0;
   virtual std::string schema_text() const = 0;  // DDL: "id INT NOT NULL, name STRING"

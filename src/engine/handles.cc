@@ -17,6 +17,7 @@ struct OpenResult {
   std::shared_ptr<Relations> relations;  // outlives the reader
   std::unique_ptr<duck::RowReader> reader;
   std::string last_error;
+  std::optional<Error> failure;
 };
 
 // An ArrowArrayStream over a result: its private data is a shared pointer to it.
@@ -49,6 +50,7 @@ class Export {
     if (status.ok()) return 0;
     const Error& error = status.error();
     of(stream).last_error = fmt::format("[{}] {}", error.code, error.message);
+    of(stream).failure = error;
     switch (error.kind) {
       case ErrorKind::kCancelled:
         return ECANCELED;
@@ -84,6 +86,8 @@ class EngineRowStream final : public RowStream {
     return {};
   }
 
+  std::optional<Error> failure() const override { return result_->failure; }
+
   void cancel() override { result_->reader->interrupt(); }
 
  private:
@@ -110,6 +114,7 @@ class EngineTable final : public Table {
 
   const std::string& name() const override { return found_.name; }
   const std::string& path() const override { return found_.table.path(); }
+  const std::string& id() const override { return found_.snapshot->metadata.id; }
   int64_t version() const override { return found_.snapshot->version; }
 
   std::vector<TableField> fields() const override {

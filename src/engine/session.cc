@@ -135,15 +135,31 @@ class SqlSession : public Session {
                               script.statements.size());
     }
     const auto& statement = script.statements[0];
-    SL_ASSIGN(auto answer, answer_of(statement));
-    if (answer.query.empty()) {
+    SL_ASSIGN(auto made, answer_of(statement));
+    if (made.query.empty()) {
       return at(invalid_argument("NOT_A_QUERY", "the statement gives no rows: use execute()"),
                 statement.place);
     }
-    SL_ASSIGN(auto connection, database_->connect());
-    auto reader = duck::RowReader::open(std::move(connection), answer.query);
-    if (!reader.ok()) return explained(answer, std::move(reader).error(), statement.place);
-    return make_row_stream(std::move(reader).value(), std::move(answer.relations));
+    return open_rows(std::move(made), statement.place);
+  }
+
+  Result<strandline::Answer> answer(const std::string& text) override {
+    cancelled_ = false;
+    SL_ASSIGN(const auto script, parse(text, ""));
+    strandline::Answer answer;
+    for (const auto& statement : script.statements) {
+      if (cancelled_) return cancelled("CANCELED", "stopped before the statement ran");
+      SL_ASSIGN(auto made, answer_of(statement));
+      if (made.query.empty()) continue;
+      if (&statement == &script.statements.back()) {
+        SL_ASSIGN(answer.rows, open_rows(std::move(made), statement.place));
+        answer.repeatable = script.statements.size() == 1 && only_reads(statement);
+        continue;
+      }
+      auto done = connection_->execute(made.query);
+      if (!done.ok()) return explained(made, std::move(done).error(), statement.place);
+    }
+    return answer;
   }
 
   Result<std::unique_ptr<Table>> table(const std::string& name) override {
@@ -188,10 +204,24 @@ class SqlSession : public Session {
 
  private:
   // A statement that has run, or the query whose rows are its answer.
-  struct Answer {
+  struct Prepared {
     std::string query;
     std::shared_ptr<Relations> relations;
   };
+
+  static bool only_reads(const sql::Statement& statement) {
+    return std::holds_alternative<sql::SelectStatement>(statement.body) ||
+           std::holds_alternative<sql::Explain>(statement.body) ||
+           std::holds_alternative<sql::Describe>(statement.body) ||
+           std::holds_alternative<sql::Show>(statement.body);
+  }
+
+  Result<std::unique_ptr<RowStream>> open_rows(Prepared answer, const SourcePlace& place) {
+    SL_ASSIGN(auto connection, database_->connect());
+    auto reader = duck::RowReader::open(std::move(connection), answer.query);
+    if (!reader.ok()) return explained(answer, std::move(reader).error(), place);
+    return make_row_stream(std::move(reader).value(), std::move(answer.relations));
+  }
 
   Result<sql::Script> parse(const std::string& text, const std::string& file) {
     auto script =
@@ -214,13 +244,13 @@ class SqlSession : public Session {
     return invalid_argument("INVALID_NAME", "{} is not the name of a table", text);
   }
 
-  static Error explained(const Answer& answer, Error error, const SourcePlace& place) {
+  static Error explained(const Prepared& answer, Error error, const SourcePlace& place) {
     return at(answer.relations ? answer.relations->explain(std::move(error)) : std::move(error),
               place);
   }
 
-  Result<Answer> answer_of(const sql::Statement& statement) {
-    Answer answer;
+  Result<Prepared> answer_of(const sql::Statement& statement) {
+    Prepared answer;
     if (const auto* select = std::get_if<sql::SelectStatement>(&statement.body)) {
       answer.relations = std::make_shared<Relations>(context_);
       auto query = answer.relations->print(*select->query);

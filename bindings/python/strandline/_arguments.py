@@ -1,0 +1,26 @@
+"""Arguments are checked where they are given: the parameter's name, what was given, what is accepted."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def given(value: object) -> str:
+    text = repr(value)
+    return f"{text if len(text) <= 80 else text[:77] + '...'} ({type(value).__name__})"
+
+
+def accept(parameter: str, value: T, *types: type) -> T:
+    """The value, if it is of one of the types; a bool is not an int."""
+    if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+        names = " or ".join(one.__name__ for one in types)
+        raise TypeError(f"{parameter} must be {names}, not {given(value)}")
+    return value
+
+
+def accept_one_of(parameter: str, value: Any, choices: tuple[Any, ...]) -> Any:
+    if not any(value == choice and type(value) is type(choice) for choice in choices):
+        raise ValueError(f"{parameter} must be one of {', '.join(map(repr, choices))}, not {given(value)}")
+    return value

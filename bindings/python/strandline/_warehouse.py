@@ -1,0 +1,228 @@
+"""A warehouse: SQL over its tables, and the tables as objects."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass, field
+from typing import Any, Literal, Optional, Union
+
+from . import _core
+from ._arguments import accept
+from ._result import Result
+
+VersionOrTime = Union[int, str, datetime.datetime]
+
+
+def connect(
+    warehouse: Any = None,
+    *,
+    catalog: str = "main",
+    schema: str = "default",
+    memory_limit_bytes: int = 0,
+    threads: int = 0,
+) -> Warehouse:
+    """Opens a warehouse: a directory of Delta tables, ``catalog/schema/table``.
+
+    :param warehouse: the directory; it is made by the first table. None: queries without tables.
+    :param catalog: of names that name none.
+    :param schema: of names that name none.
+    :param memory_limit_bytes: memory the engine aims to stay under; 0: its default.
+    :param threads: threads the engine uses; 0: all cores.
+    :raises NotFoundError: a folder above it is missing.
+    """
+    accept("memory_limit_bytes", memory_limit_bytes, int)
+    accept("threads", threads, int)
+    path = "" if warehouse is None else str(warehouse)
+    session = _core.open_session(
+        path, accept("catalog", catalog, str), accept("schema", schema, str), "", memory_limit_bytes, threads
+    )
+    return Warehouse(session, path)
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column of a table; ``type`` as SQL spells it."""
+
+    name: str
+    type: str
+    nullable: bool
+    comment: Optional[str]
+
+
+@dataclass(frozen=True)
+class Version:
+    """One commit of a table."""
+
+    version: int
+    timestamp: datetime.datetime  # UTC
+    operation: str  # "WRITE", "MERGE", "AUTO CDC", ...
+    metrics: dict[str, str] = field(default_factory=dict)
+
+
+class Warehouse:
+    """An open warehouse. Not thread-safe, but for :meth:`cancel`; see :func:`connect`."""
+
+    def __init__(self, session: _core.Session, path: str) -> None:
+        self._session = session
+        self.path = path
+
+    def sql(self, text: str) -> Result:
+        """Runs SQL and gives the rows of its last statement.
+
+        Statements that change something run now, all of them; a query at the end runs when its rows
+        are read. Statements that give no rows give an empty result.
+
+        :raises StrandlineError: of the statement, with its public name in ``code``. Errors of a
+            query's data are raised when its rows are read.
+        """
+        accept("text", text, str)
+        rows, repeatable = self._session.answer(text)
+        if rows is None:
+            rows = self._session.query("SELECT 1 AS done WHERE false")
+        return Result(rows, (lambda: self._session.query(text)) if repeatable else None)
+
+    def table(self, name: str) -> Table:
+        """A table by its name as in SQL: ``"t"``, ``"main.s.t"``, ``"delta.`/path`"``.
+
+        :raises NotFoundError: there is none.
+        """
+        accept("name", name, str)
+        return Table(self, self._session.table(name), name)
+
+    def write(self, table: str, rows: Any, *, mode: Literal["append", "overwrite"] = "append") -> None:
+        """Writes rows into a table in one commit, columns by name.
+
+        :param rows: anything with ``__arrow_c_stream__``: a :class:`Result`, a pyarrow table or
+            reader, a pandas or polars frame, a DuckDB relation.
+        :raises StrandlineError: as of INSERT.
+        """
+        accept("table", table, str)
+        if mode not in ("append", "overwrite"):
+            raise ValueError(f"mode: 'append' or 'overwrite', not {mode!r}")
+        self._session.write(table, rows, mode == "overwrite")
+
+    def register(self, name: str, rows: Any) -> None:
+        """Reads rows and makes them a relation of this warehouse object under a plain name: a source
+        for SELECT, INSERT and MERGE. ``rows`` as for :meth:`write`."""
+        self._session.register_stream(accept("name", name, str), rows)
+
+    def cancel(self) -> None:
+        """Stops the statement that runs, from any thread; it raises :class:`CancelledError`."""
+        self._session.cancel()
+
+    def __repr__(self) -> str:
+        return f"<strandline.Warehouse {self.path!r}>"
+
+
+class Table:
+    """A Delta table as it was when the object was made, or last refreshed."""
+
+    def __init__(self, warehouse: Warehouse, table: _core.Table, text: str) -> None:
+        self._warehouse = warehouse
+        self._table = table
+        self._text = text
+
+    @property
+    def name(self) -> str:
+        """``catalog.schema.table``, or ``delta.`/path```."""
+        return self._table.name
+
+    @property
+    def path(self) -> str:
+        """Its directory."""
+        return self._table.path
+
+    @property
+    def id(self) -> str:
+        """The id in its metadata: a table that was dropped and made again has another."""
+        return self._table.id
+
+    @property
+    def version(self) -> int:
+        """Number of the commit that it shows."""
+        return self._table.version
+
+    @property
+    def schema(self) -> list[Field]:
+        """Its columns in order."""
+        return [Field(*one) for one in self._table.fields]
+
+    @property
+    def schema_text(self) -> str:
+        """The columns as DDL: ``"id INT NOT NULL, name STRING"``."""
+        return self._table.schema_text
+
+    @property
+    def partition_columns(self) -> list[str]:
+        return self._table.partition_columns
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """Table properties."""
+        return self._table.properties
+
+    @property
+    def file_count(self) -> int:
+        """Data files of this version."""
+        return self._table.file_count
+
+    @property
+    def size_bytes(self) -> int:
+        """Of its data files."""
+        return self._table.size_bytes
+
+    @property
+    def row_count(self) -> Optional[int]:
+        """Rows; None when a file has no statistics."""
+        return self._table.row_count
+
+    def refresh(self) -> Table:
+        """Moves to the newest version. :raises NotFoundError: the table is gone."""
+        self._table.refresh()
+        return self
+
+    def history(self, limit: int = 0) -> list[Version]:
+        """The commits, newest first, as far as the log is kept; at most ``limit``, 0 for all."""
+        return [
+            Version(version, _EPOCH + datetime.timedelta(milliseconds=ms), operation, metrics)
+            for version, ms, operation, metrics in self._table.history(accept("limit", limit, int))
+        ]
+
+    def rows(self) -> Result:
+        """All rows of this version."""
+        return self._warehouse.sql(f"SELECT * FROM {self._text} VERSION AS OF {self.version}")
+
+    def changes(self, from_: VersionOrTime, to: Optional[VersionOrTime] = None) -> Result:
+        """The change data feed between two commits, both inclusive.
+
+        Rows have the table's columns, then ``_change_type`` (insert, update_preimage,
+        update_postimage, delete), ``_commit_version`` and ``_commit_timestamp``.
+
+        :param from_: a version, or a time: ``datetime`` (UTC without zone) or
+            ``"2026-01-31 12:00:00"`` (UTC). The first commit at or after it.
+        :param to: the same; the last commit at or before it. None: the newest.
+        :raises StrandlineError: as of ``table_changes`` in SQL, with its code.
+        """
+        bounds = [_bound("from_", from_)] + ([] if to is None else [_bound("to", to)])
+        return self._warehouse.sql(f"SELECT * FROM table_changes({_literal(self.name)}, {', '.join(bounds)})")
+
+    def __repr__(self) -> str:
+        return f"<strandline.Table {self.name} version {self.version}: {self.schema_text}>"
+
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _bound(parameter: str, value: VersionOrTime) -> str:
+    accept(parameter, value, int, str, datetime.datetime)
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, datetime.datetime):
+        if value.tzinfo is not None:
+            value = value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+        value = value.isoformat(" ", "microseconds")
+    return _literal(value)

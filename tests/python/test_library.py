@@ -1,0 +1,235 @@
+"""strandline as a library: results, tables, writing, errors, Ctrl-C."""
+
+import datetime
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+import strandline
+from strandline import errors
+
+TYPES = """
+SELECT true AS b, CAST(1 AS TINYINT) AS i8, CAST(2 AS SMALLINT) AS i16, 3 AS i32, 4L AS i64,
+  CAST(1.5 AS FLOAT) AS f, 2.5D AS d, CAST('-1234567890123456789012345678.91' AS DECIMAL(38, 2)) AS dec,
+  'grün' AS s, X'00ff' AS bin, DATE'2026-01-31' AS day, TIMESTAMP'2026-01-31 12:00:00.000001' AS ts,
+  CAST('2026-01-31 12:00:00' AS TIMESTAMP_NTZ) AS ntz, array(1, NULL) AS arr,
+  named_struct('x', 1, 'y', array('a')) AS st, map('k', 1) AS m, CAST(NULL AS STRING) AS nothing
+"""
+VALUES = (
+    True, 1, 2, 3, 4, 1.5, 2.5, Decimal("-1234567890123456789012345678.91"), "grün", b"\x00\xff",
+    datetime.date(2026, 1, 31), datetime.datetime(2026, 1, 31, 12, 0, 0, 1, datetime.timezone.utc),
+    datetime.datetime(2026, 1, 31, 12), [1, None], {"x": 1, "y": ["a"]}, {"k": 1}, None,
+)  # fmt: skip
+
+
+def test_values_of_every_type(warehouse):
+    result = warehouse.sql(TYPES)
+    assert result.fetchall() == [VALUES]
+    assert result.types[:4] == ["BOOLEAN", "TINYINT", "SMALLINT", "INT"]
+    assert result.types[7] == "DECIMAL(38,2)"
+
+
+def test_many_batches_with_nulls_and_nested_values(warehouse):
+    rows = warehouse.sql(
+        "SELECT id, IF(id % 3 = 0, NULL, id) AS n, array(id, id + 1) AS a,"
+        " named_struct('s', CAST(id AS STRING)) AS st, IF(id % 2 = 0, NULL, map(id, 'v')) AS m FROM range(5000)"
+    ).fetchall()
+    expected = [
+        (i, None if i % 3 == 0 else i, [i, i + 1], {"s": str(i)}, None if i % 2 == 0 else {i: "v"})
+        for i in range(5000)
+    ]
+    assert sorted(rows, key=lambda row: row[0]) == expected
+
+
+def test_results_go_to_other_libraries(warehouse):
+    import duckdb
+    import polars
+
+    result = warehouse.sql("SELECT id, CAST(id AS STRING) AS s FROM range(3000)")
+    assert result.arrow().num_rows == 3000
+    assert result.reader().read_all().column_names == ["id", "s"]
+    assert len(result.df()) == 3000 and list(result.to_pandas().columns) == ["id", "s"]
+    assert result.pl().select(polars.col("id").sum()).item() == sum(range(3000))
+    assert pa.table(result).num_rows == 3000
+    assert duckdb.sql("SELECT count(*), max(s) FROM result").fetchall() == [(3000, "999")]
+
+
+def test_a_result_reads_the_tables_anew_each_time(warehouse):
+    warehouse.sql("CREATE TABLE t (id INT)")
+    result = warehouse.sql("SELECT * FROM t")
+    assert result.fetchall() == []
+    warehouse.sql("INSERT INTO t VALUES (1), (2)")
+    assert sorted(result.fetchall()) == [(1,), (2,)]
+    cursor = warehouse.sql("SELECT id FROM t ORDER BY id")
+    assert cursor.fetchone() == (1,) and cursor.fetchmany(5) == [(2,)] and cursor.fetchone() is None
+
+
+def test_statements_run_once(warehouse):
+    result = warehouse.sql("CREATE TABLE t (id INT); INSERT INTO t VALUES (1); OPTIMIZE t")
+    assert len(result.fetchall()) == 1
+    with pytest.raises(strandline.InvalidArgumentError, match="RESULT_READ"):
+        result.fetchall()
+    assert warehouse.sql("INSERT INTO t VALUES (2)").fetchall() == []
+    assert warehouse.sql("SELECT count(*) FROM t").fetchall() == [(2,)]
+
+
+def test_showing(warehouse, capsys):
+    result = warehouse.sql("SELECT 1 AS `a<b`, NULL AS n UNION ALL SELECT 22, true")
+    result.show()
+    assert capsys.readouterr().out.splitlines()[1:4] == [
+        "| a<b | n    |", "+-----+------+", "| 1   | NULL |"]  # fmt: skip
+    page = result._repr_html_()
+    assert "<th title=\"INT\">a&lt;b</th>" in page and "<td>22</td><td>true</td>" in page
+    assert "the first 20 rows" in warehouse.sql("SELECT * FROM range(21)")._repr_html_()
+    assert "a<b INT" in repr(result)
+
+
+@pytest.mark.parametrize("source", ["result", "pyarrow", "reader", "pandas", "polars", "duckdb"])
+def test_writing_from_anything_with_an_arrow_stream(warehouse, source):
+    import duckdb
+    import pandas
+    import polars
+
+    warehouse.sql("CREATE TABLE t (id BIGINT, name STRING)")
+    data = {"name": ["a", None], "id": [1, 2]}
+    rows = {
+        "result": lambda: warehouse.sql("SELECT 'a' AS name, 1L AS id UNION ALL SELECT NULL, 2L"),
+        "pyarrow": lambda: pa.table(data),
+        "reader": lambda: pa.table(data).to_reader(),
+        "pandas": lambda: pandas.DataFrame(data),
+        "polars": lambda: polars.DataFrame(data),
+        "duckdb": lambda: duckdb.sql("SELECT 'a' AS name, 1::BIGINT AS id UNION ALL SELECT NULL, 2"),
+    }[source]()
+    warehouse.write("t", rows)
+    assert sorted(warehouse.sql("SELECT * FROM t").fetchall()) == [(1, "a"), (2, None)]
+
+
+def test_overwriting_and_registering(warehouse):
+    warehouse.sql("CREATE TABLE t (id INT)")
+    warehouse.write("t", pa.table({"id": pa.array([1, 2], pa.int32())}))
+    warehouse.write("t", pa.table({"id": pa.array([3], pa.int32())}), mode="overwrite")
+    warehouse.register("source", pa.table({"id": pa.array([4], pa.int32())}))
+    warehouse.sql("INSERT INTO t SELECT * FROM source")
+    assert sorted(warehouse.sql("SELECT * FROM t").fetchall()) == [(3,), (4,)]
+    with pytest.raises(ValueError, match="mode"):
+        warehouse.write("t", pa.table({}), mode="replace")
+    with pytest.raises(TypeError, match="__arrow_c_stream__"):
+        warehouse.write("t", [(1,)])
+
+
+def test_a_table(warehouse):
+    warehouse.sql("CREATE TABLE s (id INT NOT NULL COMMENT 'key', name STRING) TBLPROPERTIES ('a' = 'b')")
+    warehouse.sql("INSERT INTO s VALUES (1, 'x'), (2, 'y')")
+    table = warehouse.table("s")
+    assert (table.name, table.version, table.row_count, table.file_count) == ("main.default.s", 1, 2, 1)
+    assert table.schema == [
+        strandline.Field("id", "INT", False, "key"), strandline.Field("name", "STRING", True, None)]  # fmt: skip
+    assert table.schema_text == "id INT NOT NULL, name STRING"
+    assert table.properties["a"] == "b" and table.partition_columns == [] and table.size_bytes > 0
+    assert os.path.isdir(os.path.join(table.path, "_delta_log")) and len(table.id) == 36
+    warehouse.sql("UPDATE s SET name = 'z' WHERE id = 1")
+    assert table.version == 1 and sorted(table.rows().fetchall()) == [(1, "x"), (2, "y")]
+    assert table.refresh().version == 2
+    history = table.history()
+    assert [version.version for version in history] == [2, 1, 0] and len(table.history(limit=1)) == 1
+    assert history[0].operation == "UPDATE" and history[0].timestamp.tzinfo is datetime.timezone.utc
+
+
+def test_changes_of_a_table(warehouse):
+    warehouse.sql("CREATE TABLE t (id INT, v STRING); INSERT INTO t VALUES (1, 'a'); UPDATE t SET v = 'b'")
+    table = warehouse.table("t")
+    rows = table.changes(1).fetchall()
+    assert sorted((row[0], row[1], row[2], row[3]) for row in rows) == [
+        (1, "a", "insert", 1), (1, "a", "update_preimage", 2), (1, "b", "update_postimage", 2)]  # fmt: skip
+    assert len(table.changes(1, 1).fetchall()) == 1
+    times = {version.version: version.timestamp for version in table.history()}
+    assert len(table.changes(times[2]).fetchall()) == 2
+    assert len(table.changes(times[2].isoformat(" ", "milliseconds")[:23]).fetchall()) == 2
+    with pytest.raises(strandline.StrandlineError) as caught:
+        table.changes(9)
+    assert caught.value.code == "DELTA_CDC_START_VERSION_AFTER_LATEST"
+    with pytest.raises(TypeError, match="from_ must be int or str or datetime, not 1.5"):
+        table.changes(1.5)
+
+
+def test_errors_are_classes_with_code_and_place(warehouse):
+    with pytest.raises(strandline.NotFoundError) as caught:
+        warehouse.sql("SELECT 1;\nSELECT * FROM nowhere")
+    error = caught.value
+    assert error.code == "TABLE_OR_VIEW_NOT_FOUND" and error.place.line == 2 and error.kind == "not_found"
+    assert isinstance(error, LookupError) and str(error).startswith("[TABLE_OR_VIEW_NOT_FOUND] ")
+    with pytest.raises(strandline.InvalidArgumentError):
+        warehouse.sql("SELEC 1")
+    with pytest.raises(strandline.StrandlineError, match="nowhere"):
+        warehouse.table("nowhere")
+    assert len(errors._BY_KIND) == 11
+
+
+@pytest.mark.parametrize("read", ["arrow", "df", "pl", "fetchall", "show"])
+def test_errors_of_the_data_are_the_librarys_own(warehouse, read):
+    result = warehouse.sql("SELECT CAST(IF(id = 9000, 'x', '1') AS INT) FROM range(10000)")
+    with pytest.raises(strandline.StrandlineError) as caught:
+        getattr(result, read)(*([20000] if read == "show" else []))
+    assert caught.value.kind != "internal" and caught.value.code
+
+
+SLOW = "SELECT count(*) FROM range(100000000) a, range(100000) b WHERE a.id * b.id % 7 = 3"
+
+
+def test_cancel_from_another_thread(warehouse):
+    result = warehouse.sql(SLOW)
+    rows = result._rows
+    timer = threading.Timer(0.3, rows.cancel)
+    timer.start()
+    with pytest.raises(strandline.CancelledError):
+        result.fetchall()
+
+
+@pytest.mark.parametrize("read", ["fetchall", "arrow"])
+def test_ctrl_c_stops_a_query(read):
+    code = f"""
+import signal, strandline
+signal.signal(signal.SIGINT, signal.default_int_handler)
+w = strandline.connect()
+print("ready", flush=True)
+try:
+    w.sql({SLOW!r}).{read}()
+except KeyboardInterrupt:
+    print("stopped", w.sql("SELECT 42").fetchall())
+"""
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "ready\n"
+    time.sleep(1)
+    child.send_signal(signal.SIGINT)
+    out, _ = child.communicate(timeout=60)
+    assert out == "stopped [(42,)]\n" and child.returncode == 0
+
+
+def test_other_threads_run_while_a_query_does(warehouse):
+    ticks = []
+    stop = threading.Event()
+
+    def tick():
+        while not stop.wait(0.005):
+            ticks.append(1)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    warehouse.sql("SELECT sum(a.id * b.id % 7) FROM range(3000) a, range(30000) b").fetchall()
+    stop.set()
+    thread.join()
+    assert len(ticks) > 5
+
+
+def test_arguments_are_checked():
+    with pytest.raises(TypeError, match=r"threads must be int, not 'two' \(str\)"):
+        strandline.connect(threads="two")
+    with pytest.raises(TypeError, match="text must be str"):
+        strandline.connect().sql(1)
