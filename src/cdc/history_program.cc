@@ -210,7 +210,7 @@ class HistoryProgram : public ProgramBuilder {
     run("load",
         fmt::format(R"(
 INSERT INTO {touched} SELECT {keys} FROM (
-  SELECT {r_keys} FROM ({state}) AS r, {mark} WHERE r.kind <> 2 AND ({below} OR (r.kind IN (0, 5) AND {same}))
+  SELECT {r_keys} FROM ({state}) AS r, {mark} WHERE r.kind <> 2 AND ({below} OR (r.kind = 0 AND {same}))
   UNION
   SELECT {r_keys} FROM ({target}) AS r ANTI JOIN (SELECT * FROM ({state}) WHERE kind <> 2) AS s ON {r_is_s}
   CROSS JOIN {mark} WHERE {below}
@@ -464,11 +464,11 @@ ON {p_is_r} AND r.point IS NOT DISTINCT FROM p.seq)",
 
   // --- settle ----------------------------------------------------------------------------------
 
-  // What a truncate has ended.
+  // What a truncate has ended. A row that a hand deleted at its very sequence is not: that beats
+  // upserts of this sequence, which the truncate does not.
   std::string covered() const {
-    return fmt::format(
-        "(mark_now IS NOT NULL AND coalesce({} OR (kind IN (0, 5) AND {} = {}), true))",
-        less("seq", "mark_now"), order("seq"), order("mark_now"));
+    return fmt::format("(mark_now IS NOT NULL AND coalesce({} OR (kind = 0 AND {} = {}), true))",
+                       less("seq", "mark_now"), order("seq"), order("mark_now"));
   }
 
   // Of each key, moment and kind the one entry that counts: the table `chosen`.

@@ -187,6 +187,19 @@ TEST_F(HandEditTest, ARowOfType1CountsAtTheGreatestSequenceKnown) {
   EXPECT_THAT(table(), UnorderedElementsAre("1|later", "2|back", "3|c", "9|x"));
 }
 
+TEST_F(HandEditTest, ARowDeletedAtATruncatesSequenceStaysAway) {
+  const Flow flow{kSmall,
+                  "KEYS (id) APPLY AS TRUNCATE WHEN op = 'T' SEQUENCE BY seq COLUMNS (id, v)"};
+  deliver(flow, "(1, 'a', 'U', 5), (NULL, NULL, 'T', 5), (2, 'b', 'U', 5), (3, 'c', 'U', 7)");
+  remove("id = 1");
+  deliver(flow, "(1, 'a', 'U', 5), (2, 'b', 'U', 5)");
+  EXPECT_THAT(table(), UnorderedElementsAre("2|b", "3|c"));
+  EXPECT_TRUE(deliver(flow, "(1, 'a', 'U', 5), (NULL, NULL, 'T', 5)").changed_nothing());
+  // A later truncate ends that, too.
+  deliver(flow, "(NULL, NULL, 'T', 6), (1, 'z', 'U', 6)");
+  EXPECT_THAT(table(), UnorderedElementsAre("1|z", "3|c"));
+}
+
 TEST_F(HandEditTest, ARowOfTheDocumentsIsClosedByALaterEvent) {
   deliver({kSmall, kVersions}, "(1, 'a', 'U', 1)");
   insert("123, 'John Doe', 5, NULL");

@@ -322,10 +322,7 @@ Scenario make_scenario(std::mt19937_64& random, size_t key_count) {
   }
   std::shuffle(events.begin(), events.end(), random);
   scenario.batches.resize(batch_count);
-  // Rows changed by hand do not yet hold against an upsert delivered again at the very sequence of
-  // a truncate (docs/semantics.md, what is not there yet).
-  if (scenario.scd_type != cdc::ScdType::kBitemporal && !scenario.truncates &&
-      chance(random, 0.25)) {
+  if (scenario.scd_type != cdc::ScdType::kBitemporal && chance(random, 0.25)) {
     for (size_t i = 0; i < 2 * batch_count; ++i) {
       scenario.edits.push_back({static_cast<int>(pick(random, 1000)),
                                 static_cast<int>(pick(random, value_count)),
