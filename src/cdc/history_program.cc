@@ -7,6 +7,9 @@
 // forms: *whole* while none of its events that still count is partial, the form the programs for
 // whole rows use, where the target tells most; else *full*, where the state has every event that
 // counts.
+#include <functional>
+#include <map>
+
 #include "base/error.h"
 #include "cdc/leaves.h"
 #include "cdc/program_builder.h"
@@ -36,8 +39,9 @@ std::string join(const std::vector<std::string>& parts, const char* glue = ", ")
 
 class HistoryProgram : public ProgramBuilder {
  public:
-  HistoryProgram(const Plan& plan, const BatchRelations& relations, const ProgramOptions& options)
-      : ProgramBuilder(plan, relations, options) {
+  HistoryProgram(const Dialect& dialect, const Plan& plan, const BatchRelations& relations,
+                 const ProgramOptions& options)
+      : ProgramBuilder(dialect, plan, relations, options) {
     for (size_t i = 0; i < plan.columns.size(); ++i) {
       if (plan.columns[i].owned) owned_.push_back(i);
     }
@@ -125,27 +129,33 @@ class HistoryProgram : public ProgramBuilder {
     std::vector<Leaf> all;
     for (const size_t i : values_) {
       const PlanColumn& target = plan_.columns[i];
-      for (Leaf& leaf : leaves_of(target.name, prefix(alias) + column(i), target.type)) {
+      for (Leaf& leaf : leaves_of(*this, target.name, prefix(alias) + column(i), target.type)) {
         all.push_back(std::move(leaf));
       }
     }
     return all;
   }
   // Whether a partial event gives the leaf.
-  static std::string given(const Leaf& leaf, const std::string& alias) {
+  std::string given(const Leaf& leaf, const std::string& alias) const {
     return fmt::format("(({}) IS NOT NULL OR {})", leaf.value,
                        list_has(prefix(alias) + "nulls", leaf.path));
   }
-  // "x AS c1, " of all value columns, from columns named mark0, mark1, ... of their leaves.
-  std::string values_from_leaves(const std::string& alias, const std::string& mark) const {
-    size_t number = 0;
+  // "x AS c1, " of all value columns.
+  std::string values_as(const std::function<std::string(size_t)>& value) const {
     std::string text;
-    for (const size_t i : values_) {
-      const std::string value = from_leaves(
-          plan_.columns[i].type, [&] { return fmt::format("{}.{}{}", alias, mark, number++); });
-      text += fmt::format("{} AS {}, ", value, column(i));
-    }
+    for (const size_t i : values_) text += fmt::format("{} AS {}, ", value(i), column(i));
     return text;
+  }
+  // Of each value column the value from columns named mark0, mark1, ... of all their leaves.
+  std::map<size_t, std::string> values_from_leaves(const std::string& alias,
+                                                   const std::string& mark) const {
+    size_t number = 0;
+    std::map<size_t, std::string> values;
+    for (const size_t i : values_) {
+      values[i] = from_leaves(*this, plan_.columns[i].type,
+                              [&] { return fmt::format("{}.{}{}", alias, mark, number++); });
+    }
+    return values;
   }
 
   // --- load ------------------------------------------------------------------------------------
@@ -174,8 +184,9 @@ class HistoryProgram : public ProgramBuilder {
     make_table("load", "keys",
                fmt::format("SELECT DISTINCT {} FROM {} WHERE kind <> 2", keys(), table("events")));
     if (is_edited()) {
-      run("load", fmt::format("INSERT INTO {0} SELECT * FROM {1} EXCEPT SELECT * FROM {0}",
-                              table("keys"), table("edited")));
+      append(
+          "load", "keys",
+          fmt::format("SELECT * FROM {} EXCEPT SELECT * FROM {}", table("edited"), table("keys")));
     }
     if (truncates()) touch_what_a_truncate_covers();
   }
@@ -207,20 +218,20 @@ class HistoryProgram : public ProgramBuilder {
   // A truncate beyond the last one changes every key that has something below it.
   void touch_what_a_truncate_covers() {
     const std::string below = fmt::format("coalesce({}, true)", less("r.seq", "mark_now"));
-    run("load",
-        fmt::format(R"(
-INSERT INTO {touched} SELECT {keys} FROM (
+    append("load", "keys",
+           fmt::format(R"(
+SELECT {keys} FROM (
   SELECT {r_keys} FROM ({state}) AS r, {mark} WHERE r.kind <> 2 AND ({below} OR (r.kind = 0 AND {same}))
   UNION
   SELECT {r_keys} FROM ({target}) AS r ANTI JOIN (SELECT * FROM ({state}) WHERE kind <> 2) AS s ON {r_is_s}
   CROSS JOIN {mark} WHERE {below}
   EXCEPT SELECT {keys} FROM {touched}))",
-                    arg("touched", table("keys")), arg("keys", keys()), arg("r_keys", keys("r")),
-                    arg("state", read_state(false)), arg("mark", table("mark")),
-                    arg("below", below), arg("same", order("r.seq") + " = " + order("mark_now")),
-                    arg("target", read_target(keys_, row_sequence() + " AS seq, ")),
-                    arg("r_is_s", keys_equal("r", "s"))),
-        any_moved());
+                       arg("touched", table("keys")), arg("keys", keys()), arg("r_keys", keys("r")),
+                       arg("state", read_state(false)), arg("mark", table("mark")),
+                       arg("below", below), arg("same", order("r.seq") + " = " + order("mark_now")),
+                       arg("target", read_target(keys_, row_sequence() + " AS seq, ")),
+                       arg("r_is_s", keys_equal("r", "s"))),
+           any_moved());
   }
 
   std::string touched(const std::string& rows) const {
@@ -228,6 +239,15 @@ INSERT INTO {touched} SELECT {keys} FROM (
                        keys_equal("r", "k"));
   }
 
+  // "x AS c0, " of a row of `entries`: the key of `key`, and the values.
+  std::string owned(const std::string& key, const std::function<std::string(size_t)>& value) const {
+    std::string text;
+    for (const size_t i : owned_) {
+      text += fmt::format("{} AS {}, ",
+                          plan_.columns[i].is_key ? prefix(key) + column(i) : value(i), column(i));
+    }
+    return text;
+  }
   // An entry of the table `entries`; its rowid is the entry's number.
   std::string entry(const std::string& values, const std::string& at, const std::string& kind,
                     const std::string& src, const std::string& nulls, const std::string& stored,
@@ -239,11 +259,11 @@ INSERT INTO {touched} SELECT {keys} FROM (
   }
   static constexpr const char* kNoPosition =
       "CAST(NULL AS INTEGER) AS row_file, CAST(NULL AS BIGINT) AS row_pos";
-  static std::string no_nulls() { return list_of_texts({}); }
+  std::string no_nulls() const { return list_of_texts({}); }
 
   void load() {
     load_rows();
-    make_table(
+    make_numbered(
         "load", "entries",
         entry(columns(owned_), moment(), "kind", std::to_string(kFromBatch), "nulls",
               std::to_string(kNotStored), kNoPosition, table("events") + " WHERE kind <> 2"));
@@ -261,10 +281,9 @@ INSERT INTO {touched} SELECT {keys} FROM (
     if (is_scd1()) {
       load_type1();
     } else {
-      run("load",
-          fmt::format("INSERT INTO {} {}", table("entries"),
-                      entry(columns(owned_), moment(), "kind", std::to_string(kFromState), "nulls",
-                            std::to_string(kStored), "row_file, row_pos", table("known"))));
+      append("load", "entries",
+             entry(columns(owned_), moment(), "kind", std::to_string(kFromState), "nulls",
+                   std::to_string(kStored), "row_file, row_pos", table("known")));
     }
     if (plan_.scd_type == ScdType::kType2) load_type2_rows();
     if (is_edited()) is_scd1() ? take_in_edited_rows() : take_in_edited_versions();
@@ -289,7 +308,7 @@ INSERT INTO {touched} SELECT {keys} FROM (
       bound(kSystemStartAt, plan_.system_sequence_type, "start_sys");
       bound(kSystemEndAt, plan_.system_sequence_type, "stop_sys");
     }
-    make_table("load", "rows", touched(read_target(every, more)));
+    make_numbered("load", "rows", touched(read_target(every, more)));
     const auto invalid = [&](const std::string& sql, const std::string& what) {
       check("load", sql, "AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS",
             "table " + plan_.target + " has {count} " + what);
@@ -313,29 +332,26 @@ INSERT INTO {touched} SELECT {keys} FROM (
 
   // In the whole form the state has the sequence of a row and the target its values.
   void load_type1() {
-    std::string values = keys("k") + ", ";
-    for (const size_t i : values_) {
-      values += fmt::format("CASE WHEN k.is_full THEN k.{0} ELSE r.{0} END AS {0}, ", column(i));
-    }
-    run("load",
-        fmt::format(
-            "INSERT INTO {} BY NAME {}", table("entries"),
-            entry(values, "k.seq",
-                  "CASE WHEN NOT k.is_full AND k.kind IN (1, 4) AND r.row_file IS NULL THEN 0 "
-                  "ELSE k.kind END",
-                  fmt::format("CASE WHEN k.is_full OR k.kind IN (0, 5) THEN {} ELSE {} END",
-                              kFromState, kFromTarget),
-                  "k.nulls",
-                  fmt::format("CASE WHEN k.is_full OR k.kind IN (0, 5) THEN {} ELSE {} END",
-                              kStored, kStoredWithoutValues),
-                  "k.row_file, k.row_pos",
-                  fmt::format("{} AS k LEFT JOIN {} AS r ON {}", table("known"), table("rows"),
-                              keys_equal("k", "r")))));
-    run("load", fmt::format("INSERT INTO {} {}", table("entries"),
-                            entry(columns(owned_, "r"), "r.seq", "1", std::to_string(kFromTarget),
-                                  no_nulls(), std::to_string(kNotStored), kNoPosition,
-                                  fmt::format("{} AS r ANTI JOIN {} AS k ON {}", table("rows"),
-                                              table("known"), keys_equal("r", "k")))));
+    const std::string values = owned("k", [](size_t i) {
+      return fmt::format("CASE WHEN k.is_full THEN k.{0} ELSE r.{0} END", column(i));
+    });
+    append("load", "entries",
+           entry(values, "k.seq",
+                 "CASE WHEN NOT k.is_full AND k.kind IN (1, 4) AND r.row_file IS NULL THEN 0 "
+                 "ELSE k.kind END",
+                 fmt::format("CASE WHEN k.is_full OR k.kind IN (0, 5) THEN {} ELSE {} END",
+                             kFromState, kFromTarget),
+                 "k.nulls",
+                 fmt::format("CASE WHEN k.is_full OR k.kind IN (0, 5) THEN {} ELSE {} END", kStored,
+                             kStoredWithoutValues),
+                 "k.row_file, k.row_pos",
+                 fmt::format("{} AS k LEFT JOIN {} AS r ON {}", table("known"), table("rows"),
+                             keys_equal("k", "r"))));
+    append("load", "entries",
+           entry(columns(owned_, "r"), "r.seq", "1", std::to_string(kFromTarget), no_nulls(),
+                 std::to_string(kNotStored), kNoPosition,
+                 fmt::format("{} AS r ANTI JOIN {} AS k ON {}", table("rows"), table("known"),
+                             keys_equal("r", "k"))));
   }
 
   // In the whole form a row is an upsert at its start and, if no other one begins there, a delete
@@ -344,23 +360,17 @@ INSERT INTO {touched} SELECT {keys} FROM (
     const std::string whole =
         fmt::format("{} AS r ANTI JOIN (SELECT {} FROM {} WHERE is_full) AS k ON {}", table("rows"),
                     keys(), table("known"), keys_equal("r", "k"));
-    run("load",
-        fmt::format("INSERT INTO {} {}", table("entries"),
-                    entry(columns(owned_, "r"), "r.start_seq", "1", std::to_string(kFromTarget),
-                          no_nulls(), std::to_string(kNotStored), kNoPosition, whole)));
-    std::string nothing;
-    for (const size_t i : owned_) {
-      const PlanColumn& target = plan_.columns[i];
-      nothing += target.is_key ? fmt::format("r.{}, ", column(i))
-                               : fmt::format("{} AS {}, ", typed_null(target.type), column(i));
-    }
-    run("load",
-        fmt::format("INSERT INTO {} {}", table("entries"),
-                    entry(nothing, "r.stop_seq", "0", std::to_string(kFromTarget), no_nulls(),
-                          std::to_string(kNotStored), kNoPosition,
-                          fmt::format("{} ANTI JOIN {} AS n ON {} AND n.start_seq = r.stop_seq "
-                                      "WHERE r.stop_seq IS NOT NULL",
-                                      whole, table("rows"), keys_equal("n", "r")))));
+    append("load", "entries",
+           entry(columns(owned_, "r"), "r.start_seq", "1", std::to_string(kFromTarget), no_nulls(),
+                 std::to_string(kNotStored), kNoPosition, whole));
+    const std::string nothing =
+        owned("r", [&](size_t i) { return typed_null(plan_.columns[i].type); });
+    append("load", "entries",
+           entry(nothing, "r.stop_seq", "0", std::to_string(kFromTarget), no_nulls(),
+                 std::to_string(kNotStored), kNoPosition,
+                 fmt::format("{} ANTI JOIN {} AS n ON {} AND n.start_seq = r.stop_seq WHERE "
+                             "r.stop_seq IS NOT NULL",
+                             whole, table("rows"), keys_equal("n", "r"))));
   }
 
   // --- hand edits (section 8) ------------------------------------------------------------------
@@ -399,26 +409,21 @@ INSERT INTO {touched} SELECT {keys} FROM (
       known += fmt::format(" UNION ALL SELECT {}, mark_before FROM {} AS k, {}", keys("k"),
                            table("edited"), table("mark"));
     }
-    std::string values = keys("k") + ", ";
-    for (const size_t i : values_) values += fmt::format("r.{0} AS {0}, ", column(i));
-    run("load",
-        fmt::format(
-            "INSERT INTO {} BY NAME {}", table("entries"),
-            entry(
-                values, "s.seq", "CASE WHEN r.row_file IS NULL THEN 5 ELSE 4 END",
-                std::to_string(kByHand), no_nulls(), std::to_string(kNotStored), kNoPosition,
-                fmt::format("{} AS k LEFT JOIN {} AS r ON {} LEFT JOIN (SELECT {}, {} AS seq FROM "
-                            "({}) GROUP BY {}) AS s ON {}",
-                            table("edited"), table("rows"), keys_equal("k", "r"), keys(),
-                            value_of_greatest("seq", order("seq")), known, keys(),
-                            keys_equal("k", "s")))));
+    const std::string values = owned("k", [](size_t i) { return "r." + column(i); });
+    append("load", "entries",
+           entry(values, "s.seq", "CASE WHEN r.row_file IS NULL THEN 5 ELSE 4 END",
+                 std::to_string(kByHand), no_nulls(), std::to_string(kNotStored), kNoPosition,
+                 fmt::format("{} AS k LEFT JOIN {} AS r ON {} LEFT JOIN (SELECT {}, {} AS seq FROM "
+                             "({}) GROUP BY {}) AS s ON {}",
+                             table("edited"), table("rows"), keys_equal("k", "r"), keys(),
+                             value_of_greatest("seq", order("seq")), known, keys(),
+                             keys_equal("k", "s"))));
   }
 
   // At every sequence that was known or that a row begins or ends with: the row that then holds,
   // cut where the next one begins, or none.
   void take_in_edited_versions() {
-    std::string values;
-    for (const size_t i : values_) values += fmt::format("r.{0}, ", column(i));
+    const std::string values = owned("p", [](size_t i) { return "r." + column(i); });
     make_table("load", "versions",
                fmt::format("SELECT r.*, row_number() OVER w AS number, lead(start_seq) OVER w AS "
                            "next_start FROM {} AS r SEMI JOIN {} AS k ON {} WINDOW w AS (PARTITION "
@@ -440,20 +445,17 @@ SELECT DISTINCT * FROM ({known}
         order("v.next_start"), order("p.seq"));
     const std::string holds = fmt::format("(v.stop_seq IS NULL OR p.seq IS NULL OR {} > {})",
                                           order("v.stop_seq"), order("p.seq"));
-    run("load",
-        fmt::format(
-            "INSERT INTO {} BY NAME {}", table("entries"),
-            entry(keys("p") + ", " + values, "p.seq",
-                  "CASE WHEN r.number IS NULL THEN 5 ELSE 4 END", std::to_string(kByHand),
-                  no_nulls(), std::to_string(kNotStored), kNoPosition,
-                  fmt::format(R"(
+    append("load", "entries",
+           entry(values, "p.seq", "CASE WHEN r.number IS NULL THEN 5 ELSE 4 END",
+                 std::to_string(kByHand), no_nulls(), std::to_string(kNotStored), kNoPosition,
+                 fmt::format(R"(
 {points} AS p LEFT JOIN (
   SELECT v.*, p.seq AS point FROM {points} AS p JOIN {versions} AS v ON {same_key} AND {begun} AND {last} AND {holds}) AS r
 ON {p_is_r} AND r.point IS NOT DISTINCT FROM p.seq)",
-                              arg("points", table("points")), arg("versions", table("versions")),
-                              arg("same_key", keys_equal("p", "v")), arg("begun", at_or_after),
-                              arg("last", not_after), arg("holds", holds),
-                              arg("p_is_r", keys_equal("p", "r"))))));
+                             arg("points", table("points")), arg("versions", table("versions")),
+                             arg("same_key", keys_equal("p", "v")), arg("begun", at_or_after),
+                             arg("last", not_after), arg("holds", holds),
+                             arg("p_is_r", keys_equal("p", "r")))));
   }
 
   // Whatever else was known of edited keys counts no more.
@@ -500,7 +502,7 @@ WHERE standing = 1)",
                            arg("part", part)));
     const std::string any_tied =
         fmt::format("SELECT count(*) FROM {} WHERE n > 1 AND kind = 1", table("places"));
-    fill_table(
+    make_table(
         "settle", "tied",
         fmt::format(R"(
 SELECT {p_key}, p.entry, p.src, {values}row_number() OVER ({part} {greatest}, p.src, p.entry) AS standing
@@ -509,11 +511,10 @@ FROM {places} AS p JOIN {entries} AS e ON e.rowid = p.entry WHERE p.n > 1 AND p.
                     arg("values", columns(values_, "e")), arg("greatest", greatest_first("e")),
                     arg("places", table("places")), arg("entries", table("entries"))),
         any_tied);
-    run("settle",
-        fmt::format("INSERT INTO {} SELECT {}, CAST(1 AS TINYINT), entry, src FROM {} WHERE "
-                    "standing = 1",
-                    table("chosen"), key_and_moment(), table("tied")));
-    fill_table("settle", "conflicts",
+    append("settle", "chosen",
+           fmt::format("SELECT {}, CAST(1 AS TINYINT), entry, src FROM {} WHERE standing = 1",
+                       key_and_moment(), table("tied")));
+    make_table("settle", "conflicts",
                fmt::format("SELECT DISTINCT {}, x.seq FROM {} AS x JOIN {} AS y ON {} AND "
                            "y.standing = 1 WHERE NOT {}",
                            keys("x"), table("tied"), table("tied"), same_moment("x", "y"),
@@ -541,7 +542,7 @@ FROM {places} AS p JOIN {entries} AS e ON e.rowid = p.entry WHERE p.n > 1 AND p.
           "min({2}) IS DISTINCT FROM max({2})",
           value, j, rank);
     }
-    fill_table("settle", "merged",
+    make_table("settle", "merged",
                fmt::format(R"(
 SELECT {at_key}, min(CASE WHEN src = {state} THEN entry END) AS known_entry, {conflict} AS conflict{merged}
 FROM (SELECT {p_key}, p.src, p.entry{inner} FROM {places} AS p JOIN {entries} AS e ON e.rowid = p.entry
@@ -553,21 +554,20 @@ GROUP BY {at_key})",
                            arg("places", table("places")), arg("entries", table("entries"))),
                any_tied);
     add_patches("settle", "merged", kMerged, "", any_tied);
-    run("settle",
-        fmt::format(R"(
-INSERT INTO {chosen} SELECT {at_key}, CAST(3 AS TINYINT), CASE WHEN is_same THEN known_entry ELSE entry END,
+    append("settle", "chosen",
+           fmt::format(R"(
+SELECT {at_key}, CAST(3 AS TINYINT), CASE WHEN is_same THEN known_entry ELSE entry END,
        CAST(CASE WHEN is_same THEN {state} ELSE {merged_src} END AS TINYINT)
 FROM (SELECT {m_key}, m.known_entry, e.rowid AS entry, m.known_entry IS NOT NULL AND {same} AS is_same
       FROM {merged} AS m JOIN {entries} AS e ON {same_moment} LEFT JOIN {entries} AS k ON k.rowid = m.known_entry
       WHERE e.src = {merged_src}))",
-                    arg("chosen", table("chosen")), arg("at_key", key_and_moment()),
-                    arg("m_key", key_and_moment("m")), arg("state", kFromState),
-                    arg("merged_src", kMerged), arg("same", same_patch("m", "k")),
-                    arg("merged", table("merged")), arg("entries", table("entries")),
-                    arg("same_moment", same_moment("m", "e"))),
-        any_tied);
-    run("settle", fmt::format("INSERT INTO {} SELECT {}, seq FROM {} WHERE conflict",
-                              table("conflicts"), keys(), table("merged")));
+                       arg("at_key", key_and_moment()), arg("m_key", key_and_moment("m")),
+                       arg("state", kFromState), arg("merged_src", kMerged),
+                       arg("same", same_patch("m", "k")), arg("merged", table("merged")),
+                       arg("entries", table("entries")), arg("same_moment", same_moment("m", "e"))),
+           any_tied);
+    append("settle", "conflicts",
+           fmt::format("SELECT {}, seq FROM {} WHERE conflict", keys(), table("merged")));
   }
 
   // A patch is what a partial update gives, leaf by leaf: l<j>, and g<j> for whether it is given.
@@ -590,12 +590,12 @@ FROM (SELECT {m_key}, m.known_entry, e.rowid AS entry, m.known_entry IS NOT NULL
       nulls.push_back(fmt::format("CASE WHEN m.g{0} AND m.l{0} IS NULL THEN {1} END", nulls.size(),
                                   quote_literal(leaf.path)));
     }
-    run(stage,
-        fmt::format("INSERT INTO {} BY NAME {}", table("entries"),
-                    entry(keys("m") + ", " + values_from_leaves("m", "l"), moment("m"), "3",
-                          std::to_string(src), list_of_texts(nulls), std::to_string(kNotStored),
-                          kNoPosition, fmt::format("{} AS m{}", table(from), where))),
-        only_if);
+    const std::map<size_t, std::string> values = values_from_leaves("m", "l");
+    append(stage, "entries",
+           entry(owned("m", [&](size_t i) { return values.at(i); }), moment("m"), "3",
+                 std::to_string(src), list_of_texts(nulls), std::to_string(kNotStored), kNoPosition,
+                 fmt::format("{} AS m{}", table(from), where)),
+           only_if);
   }
 
   // Keys of which something new counts, or something known no longer does. Bitemporal: since which
@@ -665,6 +665,7 @@ WHERE place >= first_place)",
     std::string query;
     if (fills()) {
       std::string boxes, lasts;
+      const std::map<size_t, std::string> filled = values_from_leaves("l", "f");
       const std::vector<Leaf> of_partial = leaves("p");
       const std::vector<Leaf> of_whole = leaves("w");
       for (size_t j = 0; j < of_partial.size(); ++j) {
@@ -674,7 +675,8 @@ WHERE place >= first_place)",
         lasts += fmt::format(", {} AS f{}",
                              unboxed(last_not_null(fmt::format("b{}", j), "life_so_far")), j);
       }
-      query = fmt::format(R"(
+      query =
+          fmt::format(R"(
 SELECT {l_key}{place}, {values}l.up, l.w, l.p, l.d
 FROM (SELECT *{lasts}
       FROM (SELECT l.*, w IS NOT NULL OR p IS NOT NULL AS up,
@@ -683,10 +685,10 @@ FROM (SELECT *{lasts}
             FROM (SELECT {l_key}{place}, l.w, l.p, l.d{boxes}
                   FROM ({line}) AS l LEFT JOIN {entries} AS w ON w.rowid = l.w LEFT JOIN {entries} AS p ON p.rowid = l.p) AS l)
       WINDOW life_so_far AS (PARTITION BY {part}, life ORDER BY {by_moment} ROWS UNBOUNDED PRECEDING)) AS l)",
-                          arg("l_key", key_and_moment("l")), arg("place", place),
-                          arg("values", values_from_leaves("l", "f")), arg("lasts", lasts),
-                          arg("part", partition()), arg("by_moment", by_moment()),
-                          arg("boxes", boxes), arg("line", line), arg("entries", table("entries")));
+                      arg("l_key", key_and_moment("l")), arg("place", place),
+                      arg("values", values_as([&](size_t i) { return filled.at(i); })),
+                      arg("lasts", lasts), arg("part", partition()), arg("by_moment", by_moment()),
+                      arg("boxes", boxes), arg("line", line), arg("entries", table("entries")));
     } else {
       query = fmt::format(
           "SELECT {}{}, {}l.w IS NOT NULL AS up, l.w, l.p, l.d FROM ({}) AS l LEFT JOIN {} AS e "
@@ -704,7 +706,7 @@ FROM (SELECT *{lasts}
   // --- fold: the table `result`, rows as they shall be -------------------------------------------
 
   void keep_latest() {
-    make_table(
+    make_numbered(
         "fold", "result",
         fmt::format("SELECT {}, {}up FROM (SELECT *, {} AS is_last FROM {}) WHERE is_last "
                     "AND up",
@@ -743,9 +745,9 @@ WINDOW k AS {window})",
   }
 
   void find_versions() {
-    make_table("fold", "result",
-               fmt::format("SELECT {}, {}start_seq, next_seq AS stop_seq FROM {} WHERE ends",
-                           keys(), columns(values_), table("line")));
+    make_numbered("fold", "result",
+                  fmt::format("SELECT {}, {}start_seq, next_seq AS stop_seq FROM {} WHERE ends",
+                              keys(), columns(values_), table("line")));
   }
 
   // A version is believed from the first to the last of the consecutive system times that have it.
@@ -782,7 +784,7 @@ WHERE r.stop_sys IS NULL OR NOT t.is_before OR {stop} > {known})",
                     arg("rows", table("rows")), arg("times", table("times")),
                     arg("same_key", keys_equal("r", "t")), arg("stop", system_order("r.stop_sys")),
                     arg("known", system_order("t.sys"))));
-    make_table(
+    make_numbered(
         "fold", "result",
         fmt::format(R"(
 SELECT {s_keys}, {values}s.start_seq, s.stop_seq, CASE WHEN s.reaches_back THEN a.start_sys ELSE s.from_sys END AS start_sys,
@@ -1045,12 +1047,13 @@ SELECT
      LEFT JOIN (SELECT {keys}, {greatest} AS known FROM ({known}) GROUP BY {keys}) AS k
        ON e.kind <> 2 AND {same_key}) AS e{from_mark} WHERE {late}) AS num_late_rows,
   (SELECT count(*) FROM (SELECT DISTINCT * FROM {conflicts})) AS num_sequence_conflicts,
-  (SELECT min({text} || ', sequence = ' || CAST(x.seq AS VARCHAR)) FROM {conflicts} AS x) AS conflict_example)",
+  (SELECT min({text} || ', sequence = ' || {seq_text}) FROM {conflicts} AS x) AS conflict_example)",
         arg("matched", table("matched")), arg("dead", program_.target_dead),
         arg("events", table("events")), arg("keys", keys()),
         arg("greatest", value_of_greatest("seq", order("seq"))), arg("known", known),
         arg("same_key", keys_equal("e", "k")), arg("from_mark", from_mark), arg("late", late),
-        arg("conflicts", table("conflicts")), arg("text", keys_text("x")));
+        arg("conflicts", table("conflicts")), arg("text", keys_text("x")),
+        arg("seq_text", as_text("x.seq")));
   }
 
   std::vector<size_t> owned_, tracked_;
@@ -1058,9 +1061,10 @@ SELECT
 
 }  // namespace
 
-Result<Program> make_history_program(const Plan& plan, const BatchRelations& relations,
+Result<Program> make_history_program(const Dialect& dialect, const Plan& plan,
+                                     const BatchRelations& relations,
                                      const ProgramOptions& options) {
-  return HistoryProgram(plan, relations, options).build();
+  return HistoryProgram(dialect, plan, relations, options).build();
 }
 
 }  // namespace strandline::cdc

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/data_type.h"
+#include "cdc/value_text.h"
 
 namespace strandline::cdc {
 
@@ -22,14 +23,17 @@ struct Leaf {
 };
 
 // Leaves of the value `expr` of a column, each struct before its fields.
-std::vector<Leaf> leaves_of(const std::string& name, const std::string& expr, const DataType& type);
+std::vector<Leaf> leaves_of(const ValueText& text, const std::string& name, const std::string& expr,
+                            const DataType& type);
 
 // The column's value from those of its leaves, asked for in the order of leaves_of.
-std::string from_leaves(const DataType& type, const std::function<std::string()>& next);
+std::string from_leaves(const ValueText& text, const DataType& type,
+                        const std::function<std::string()>& next);
 
 // Whether any leaf below is not null; of a value that is no struct, whether it is.
-std::string has_content(const std::string& expr, const DataType& type);
+std::string has_content(const ValueText& text, const std::string& expr, const DataType& type);
 // The value, with structs that have no content as nulls.
-std::string without_empty_structs(const std::string& expr, const DataType& type);
+std::string without_empty_structs(const ValueText& text, const std::string& expr,
+                                  const DataType& type);
 
 }  // namespace strandline::cdc

@@ -30,15 +30,22 @@ struct BatchRelations {
   std::optional<int64_t> now_us;
 };
 
-// Runs in order. kRun executes; kCheck gives (count BIGINT, example VARCHAR), count > 0 fails the
-// batch with code and message ("{count}", "{example}" filled in).
+// Steps run in order. A program's tables are temporary; a step that reads one reads it as the steps
+// before have left it.
+//   kMake    the table becomes the rows of the query `sql`; when only_if gives 0 it has the query's
+//            columns and no row
+//   kChange  the table's rows change: in DuckDB by the statement `sql`
+//   kCheck   the query `sql` gives (count BIGINT, example STRING); count > 0 fails the batch with
+//            code and message ("{count}", "{example}" filled in)
 struct Step {
-  enum class Kind { kRun, kCheck } kind = Kind::kRun;
+  enum class Kind { kMake, kChange, kCheck } kind = Kind::kMake;
   std::string stage;
+  std::string table;  // an identifier that needs no quotes
   std::string sql;
   std::string code;
   std::string message;
-  std::string only_if;  // query of one BIGINT: the step is left out when it gives 0; empty = always
+  // Query of one BIGINT: when it gives 0 the step is left out, but for a table that is made.
+  std::string only_if;
 };
 
 struct Program {
@@ -55,9 +62,8 @@ struct Program {
   std::string state_new;    // the state schema's columns
   std::string state_dead;
   // One row of BIGINTs: num_upserted_rows, num_deleted_rows, num_input_rows, num_late_rows,
-  // num_sequence_conflicts; then conflict_example VARCHAR.
+  // num_sequence_conflicts; then conflict_example STRING.
   std::string metrics;
-  std::vector<std::string> cleanup;  // statements that drop the program's temporary tables
 };
 
 struct ProgramOptions {

@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "cdc/leaves.h"
-#include "sql/duckdb_printer.h"
 
 namespace strandline::cdc {
 
@@ -17,9 +16,9 @@ constexpr const char* kState = "__strandline_state";
 
 }  // namespace
 
-ProgramBuilder::ProgramBuilder(const Plan& plan, const BatchRelations& relations,
-                               const ProgramOptions& options)
-    : plan_(plan), relations_(relations), options_(options) {
+ProgramBuilder::ProgramBuilder(const Dialect& dialect, const Plan& plan,
+                               const BatchRelations& relations, const ProgramOptions& options)
+    : ValueText(dialect), plan_(plan), relations_(relations), options_(options) {
   for (const Field& key : plan.keys) {
     for (size_t i = 0; i < plan.columns.size(); ++i) {
       if (same_name(plan.columns[i].name, key.name)) keys_.push_back(i);
@@ -66,8 +65,9 @@ std::string ProgramBuilder::keys_text(const std::string& alias) const {
   std::vector<std::string> parts;
   parts.reserve(keys_.size());
   for (const size_t i : keys_) {
-    parts.push_back(fmt::format("{} || coalesce(CAST({}.{} AS VARCHAR), 'NULL')",
-                                quote_literal(plan_.columns[i].name + " = "), alias, column(i)));
+    parts.push_back(fmt::format("{} || coalesce({}, 'NULL')",
+                                quote_literal(plan_.columns[i].name + " = "),
+                                as_text(alias + "." + column(i))));
   }
   return fmt::format("concat_ws(', ', {})", fmt::join(parts, ", "));
 }
@@ -123,14 +123,12 @@ std::string ProgramBuilder::values_identical(const std::string& a, const std::st
 }
 
 Result<std::string> ProgramBuilder::print(const sql::Expr& expr) const {
-  sql::PrintOptions options;
-  options.now_us = relations_.now_us;
-  return sql::print_duckdb(expr, options);
+  return dialect_.print(expr, relations_.now_us);
 }
 
 Result<std::string> ProgramBuilder::sequence_of(const sql::Expr& expr, const DataType& type) const {
   SL_ASSIGN(const std::string sequence, print(expr));
-  return normal_zero(fmt::format("CAST({} AS {})", sequence, duckdb_type(type)), type);
+  return normal_zero(fmt::format("CAST({} AS {})", sequence, type_text(type)), type);
 }
 
 std::string ProgramBuilder::source_values() const {
@@ -185,7 +183,7 @@ Result<std::string> ProgramBuilder::read_partial_events() const {
   const DataType names = DataType::array(DataType::primitive(TypeId::kString));
   if (plan_.columns_to_update) {
     inner += fmt::format(", CAST({}.{} AS {}) AS names", kSource,
-                         quote_name(plan_.columns_to_update->name), duckdb_type(names));
+                         quote_name(plan_.columns_to_update->name), type_text(names));
     system += "names, ";
   }
   std::vector<std::string> nulls;
@@ -201,13 +199,13 @@ Result<std::string> ProgramBuilder::read_partial_events() const {
         given += " AND ";
       }
       if (target.gives == Gives::kLeavesNotNull) {
-        value = without_empty_structs(value, target.type);
+        value = without_empty_structs(*this, value, target.type);
       } else {
         std::set<std::string> in_source;
-        for (const Leaf& leaf : leaves_of(target.name, "", target.source->type)) {
+        for (const Leaf& leaf : leaves_of(*this, target.name, "", target.source->type)) {
           in_source.insert(leaf.path);
         }
-        for (const Leaf& leaf : leaves_of(target.name, column(i), target.type)) {
+        for (const Leaf& leaf : leaves_of(*this, target.name, column(i), target.type)) {
           if (in_source.count(leaf.path) == 0) continue;
           nulls.push_back(fmt::format("CASE WHEN {}({}) IS NULL THEN {} END", given, leaf.value,
                                       quote_literal(leaf.path)));
@@ -275,7 +273,7 @@ std::string ProgramBuilder::read_target(const std::vector<size_t>& columns,
 
 std::string ProgramBuilder::state_column(const char* name, const DataType& type) const {
   const bool has = has_state() && plan_.state_columns_before.count(name) > 0;
-  return has ? fmt::format("CAST({}.{} AS {})", kState, quote_name(name), duckdb_type(type))
+  return has ? fmt::format("CAST({}.{} AS {})", kState, quote_name(name), type_text(type))
              : typed_null(type);
 }
 
@@ -311,26 +309,41 @@ std::string ProgramBuilder::read_state(bool with_values, const std::string& more
                     relations_.state);
 }
 
-void ProgramBuilder::run(const char* stage, std::string sql, std::string only_if) {
-  program_.steps.push_back(
-      Step{Step::Kind::kRun, stage, std::move(sql), "", "", std::move(only_if)});
-}
-
 void ProgramBuilder::check(const char* stage, std::string sql, std::string code,
                            std::string message, std::string only_if) {
-  program_.steps.push_back(Step{Step::Kind::kCheck, stage, std::move(sql), std::move(code),
+  program_.steps.push_back(Step{Step::Kind::kCheck, stage, "", std::move(sql), std::move(code),
                                 std::move(message), std::move(only_if)});
 }
 
-void ProgramBuilder::make_table(const char* stage, const char* name, const std::string& query) {
-  run(stage, fmt::format("CREATE OR REPLACE TEMP TABLE {} AS {}", table(name), query));
-  program_.cleanup.push_back(fmt::format("DROP TABLE IF EXISTS {}", table(name)));
+void ProgramBuilder::make_table(const char* stage, const char* name, const std::string& query,
+                                const std::string& only_if) {
+  program_.steps.push_back(Step{Step::Kind::kMake, stage, table(name), query, "", "", only_if});
 }
 
-void ProgramBuilder::fill_table(const char* stage, const char* name, const std::string& query,
-                                const std::string& only_if) {
-  make_table(stage, name, fmt::format("SELECT * FROM ({}) LIMIT 0", query));
-  run(stage, fmt::format("INSERT INTO {} {}", table(name), query), only_if);
+void ProgramBuilder::make_numbered(const char* stage, const char* name, const std::string& query) {
+  numbered_.insert(name);
+  make_table(stage, name, dialect_.numbered(query));
+}
+
+void ProgramBuilder::append(const char* stage, const char* name, const std::string& query,
+                            const std::string& only_if) {
+  program_.steps.push_back(Step{Step::Kind::kChange, stage, table(name),
+                                dialect_.append(table(name), query, numbered_.count(name) > 0), "",
+                                "", only_if});
+}
+
+void ProgramBuilder::update(const char* stage, const char* name, const std::string& column,
+                            const std::string& value, const std::string& from,
+                            const std::string& condition, const std::string& only_if) {
+  program_.steps.push_back(Step{Step::Kind::kChange, stage, table(name),
+                                dialect_.update(table(name), column, value, from, condition), "",
+                                "", only_if});
+}
+
+void ProgramBuilder::remove(const char* stage, const char* name, const std::string& from,
+                            const std::string& condition, const std::string& only_if) {
+  program_.steps.push_back(Step{Step::Kind::kChange, stage, table(name),
+                                dialect_.remove(table(name), from, condition), "", "", only_if});
 }
 
 void ProgramBuilder::give_keys(const std::string& events) {
@@ -352,14 +365,15 @@ void ProgramBuilder::validate_events(const std::string& events) {
             ": {count} events have no sequence, SEQUENCE BY is null, for example the one with "
             "{example}" +
             kLeaveOut);
-  check("validate",
-        fmt::format("SELECT count(*), min({} || ', sequence = ' || CAST(e.seq AS VARCHAR)) FROM {} "
-                    "AS e WHERE e.kind <> 2 AND ({})",
-                    keys_text("e"), events, fmt::join(nulls, " OR ")),
-        "AUTOCDC_MICROBATCH_VALIDATION.NULL_KEY",
-        "flow " + plan_.flow_name + ": {count} events have a null in the key (" +
-            fmt::format("{}", fmt::join(names, ", ")) + "), for example the one with {example}" +
-            kLeaveOut);
+  check(
+      "validate",
+      fmt::format("SELECT count(*), min({} || ', sequence = ' || {}) FROM {} AS e WHERE e.kind <> "
+                  "2 AND ({})",
+                  keys_text("e"), as_text("e.seq"), events, fmt::join(nulls, " OR ")),
+      "AUTOCDC_MICROBATCH_VALIDATION.NULL_KEY",
+      "flow " + plan_.flow_name + ": {count} events have a null in the key (" +
+          fmt::format("{}", fmt::join(names, ", ")) + "), for example the one with {example}" +
+          kLeaveOut);
 }
 
 void ProgramBuilder::check_not_null_columns() {
@@ -368,8 +382,8 @@ void ProgramBuilder::check_not_null_columns() {
     std::vector<std::string> parts;
     parts.reserve(plan_.keys.size());
     for (const Field& key : plan_.keys) {
-      parts.push_back(fmt::format("{} || CAST({} AS VARCHAR)", quote_literal(key.name + " = "),
-                                  quote_name(key.name)));
+      parts.push_back(
+          fmt::format("{} || {}", quote_literal(key.name + " = "), as_text(quote_name(key.name))));
     }
     check("validate",
           fmt::format("SELECT count(*), min(concat_ws(', ', {})) FROM ({}) WHERE {} IS NULL",
@@ -414,13 +428,25 @@ std::string ProgramBuilder::target_row(const std::string& alias, const std::stri
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-Result<Program> make_duckdb_program(const Plan& plan, const BatchRelations& relations,
-                                    const ProgramOptions& options) {
+namespace {
+
+Result<Program> make_program(const Dialect& dialect, const Plan& plan,
+                             const BatchRelations& relations, const ProgramOptions& options) {
+  for (const Field& field : plan.target_schema.fields) SL_TRY(dialect.check(field));
   const bool one_by_one =
       plan.state_spec.partial || plan.state_spec.edited || plan.scd_type == ScdType::kBitemporal;
-  if (one_by_one) return make_history_program(plan, relations, options);
-  if (plan.scd_type == ScdType::kType1) return make_scd1_program(plan, relations, options);
-  return make_scd2_program(plan, relations, options);
+  if (one_by_one) return make_history_program(dialect, plan, relations, options);
+  if (plan.scd_type == ScdType::kType1) {
+    return make_scd1_program(dialect, plan, relations, options);
+  }
+  return make_scd2_program(dialect, plan, relations, options);
+}
+
+}  // namespace
+
+Result<Program> make_duckdb_program(const Plan& plan, const BatchRelations& relations,
+                                    const ProgramOptions& options) {
+  return make_program(duckdb_dialect(), plan, relations, options);
 }
 
 }  // namespace strandline::cdc

@@ -2,14 +2,15 @@
 // Private to this folder.
 //
 // Inside a program columns are called c0, c1, ... by their place in Plan::columns, so that no name
-// a user chose can meet one of DuckDB's (rowid, filename, ...) or of the program.
+// a user chose can meet one of the engine's (rowid, filename, ...) or of the program.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
-#include "cdc/duckdb_text.h"
 #include "cdc/program.h"
+#include "cdc/value_text.h"
 
 namespace strandline::cdc {
 
@@ -19,9 +20,10 @@ inline constexpr const char* kLeaveOut =
     "(SELECT * FROM STREAM ... WHERE ... IS NOT NULL), or drop such upserts with an expectation of "
     "the target: CONSTRAINT name EXPECT (... IS NOT NULL) ON VIOLATION DROP ROW";
 
-class ProgramBuilder {
+class ProgramBuilder : protected ValueText {
  public:
-  ProgramBuilder(const Plan& plan, const BatchRelations& relations, const ProgramOptions& options);
+  ProgramBuilder(const Dialect& dialect, const Plan& plan, const BatchRelations& relations,
+                 const ProgramOptions& options);
   virtual ~ProgramBuilder() = default;
 
   virtual Result<Program> build() = 0;
@@ -35,7 +37,7 @@ class ProgramBuilder {
   std::string keys_text(const std::string& alias) const;  // "id = 5, region = x" for messages
 
   // --- sequences ---
-  std::string sequence_type() const { return duckdb_type(plan_.sequence_type); }
+  std::string sequence_type() const { return type_text(plan_.sequence_type); }
   std::string order(const std::string& seq) const { return order_value(seq, plan_.sequence_type); }
   std::string less(const std::string& a, const std::string& b) const {
     return order(a) + " < " + order(b);
@@ -83,14 +85,22 @@ class ProgramBuilder {
   bool has_state() const { return !relations_.state.empty(); }
 
   // --- steps ---
-  void run(const char* stage, std::string sql, std::string only_if = "");
   void check(const char* stage, std::string sql, std::string code, std::string message,
              std::string only_if = "");
-  // CREATE OR REPLACE TEMP TABLE name AS query, dropped at cleanup.
-  void make_table(const char* stage, const char* name, const std::string& query);
-  // The same, but empty where only_if says so.
-  void fill_table(const char* stage, const char* name, const std::string& query,
-                  const std::string& only_if);
+  // The table of the query's rows; without a row where only_if says so.
+  void make_table(const char* stage, const char* name, const std::string& query,
+                  const std::string& only_if = "");
+  // The same for a table whose rows are told apart by rowid.
+  void make_numbered(const char* stage, const char* name, const std::string& query);
+  // Adds rows; columns go by their place.
+  void append(const char* stage, const char* name, const std::string& query,
+              const std::string& only_if = "");
+  // See Dialect::update and Dialect::remove.
+  void update(const char* stage, const char* name, const std::string& column,
+              const std::string& value, const std::string& from, const std::string& condition,
+              const std::string& only_if);
+  void remove(const char* stage, const char* name, const std::string& from,
+              const std::string& condition, const std::string& only_if);
   // Program::keys, from the staged events.
   void give_keys(const std::string& events);
   // Null sequences and null keys of the events.
@@ -117,15 +127,17 @@ class ProgramBuilder {
   std::vector<size_t> keys_;
   std::vector<size_t> values_;
   std::vector<size_t> user_columns_;
+  std::set<std::string> numbered_;  // tables
   Program program_;
 };
 
-Result<Program> make_scd1_program(const Plan& plan, const BatchRelations& relations,
-                                  const ProgramOptions& options);
+Result<Program> make_scd1_program(const Dialect& dialect, const Plan& plan,
+                                  const BatchRelations& relations, const ProgramOptions& options);
 // Any storage type where events are kept one by one: partial updates, bitemporal.
-Result<Program> make_history_program(const Plan& plan, const BatchRelations& relations,
+Result<Program> make_history_program(const Dialect& dialect, const Plan& plan,
+                                     const BatchRelations& relations,
                                      const ProgramOptions& options);
-Result<Program> make_scd2_program(const Plan& plan, const BatchRelations& relations,
-                                  const ProgramOptions& options);
+Result<Program> make_scd2_program(const Dialect& dialect, const Plan& plan,
+                                  const BatchRelations& relations, const ProgramOptions& options);
 
 }  // namespace strandline::cdc

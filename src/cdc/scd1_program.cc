@@ -16,7 +16,7 @@ class Scd1Program : public ProgramBuilder {
 
   Result<Program> build() override {
     SL_ASSIGN(const std::string events, read_events());
-    make_table("stage", "events", events);
+    make_numbered("stage", "events", events);
     give_keys(table("events"));
     validate_events(table("events"));
     if (truncates()) find_mark();
@@ -51,7 +51,7 @@ WINDOW w AS (PARTITION BY {keys} ORDER BY {order} DESC, kind DESC))",
     const std::string any_tied = fmt::format("SELECT count(*) FROM {} WHERE tied", table("ranked"));
     std::string tied_values;
     for (const size_t i : values_) tied_values += fmt::format("e.{}, ", column(i));
-    fill_table(
+    make_table(
         "normalise", "tied",
         fmt::format(R"(
 SELECT {r_keys}, r.seq, r.rid, {values}row_number() OVER w AS standing, min(r.place) OVER g AS top_place,
@@ -65,18 +65,15 @@ WINDOW g AS (PARTITION BY {r_keys}, r.seq), w AS (PARTITION BY {r_keys}, r.seq O
                     arg("events", table("events")), arg("same_key", keys_equal("t", "r")),
                     arg("values", tied_values), arg("greatest_first", greatest_first("e"))),
         any_tied);
-    fill_table("normalise", "conflicts",
+    make_table("normalise", "conflicts",
                fmt::format(R"(
 SELECT DISTINCT {keys}, x.seq FROM {tied} AS x JOIN {tied} AS y ON y.rid = x.rid_before WHERE NOT {equal})",
                            arg("keys", keys("x")), arg("tied", table("tied")),
                            arg("equal", values_equal("x", "y"))),
                any_tied);
-    run("normalise",
-        fmt::format("UPDATE {ranked} AS r SET rid = t.rid FROM {tied} AS t WHERE r.place = 1 AND "
-                    "t.top_place = 1 AND t.standing = 1 AND {same_key}",
-                    arg("ranked", table("ranked")), arg("tied", table("tied")),
-                    arg("same_key", keys_equal("t", "r"))),
-        any_tied);
+    update("normalise", "ranked", "rid", "f.rid", table("tied"),
+           "r.place = 1 AND f.top_place = 1 AND f.standing = 1 AND " + keys_equal("f", "r"),
+           any_tied);
   }
 
   // The sequence of a live row stands in the state, or else in the row itself if it is kept there.
@@ -185,7 +182,7 @@ FROM (
         fmt::format("SELECT count(*) FROM {} WHERE {}", table("decided"), wanted);
     std::string user;
     for (const size_t i : user_columns_) user += fmt::format("t.{0} AS {0}, ", column(i));
-    fill_table("locate", "compared",
+    make_table("locate", "compared",
                fmt::format(R"(
 SELECT d.rid, {user}{greater} AS is_greater, {identical} AS is_same, NOT {equal} AS differs
 FROM (SELECT * FROM {decided} WHERE {wanted}) AS d
@@ -198,22 +195,17 @@ JOIN ({target}) AS t ON {same_key})",
                            arg("wanted", wanted), arg("events", table("events")),
                            arg("target", read_target(columns))),
                any_wanted);
-    run("diff",
-        fmt::format(
-            "INSERT INTO {conflicts} SELECT {keys}, d.seq FROM {decided} AS d JOIN {compared} AS c "
-            "ON c.rid = d.rid WHERE d.verdict = 2 AND c.differs",
-            arg("conflicts", table("conflicts")), arg("keys", keys("d")),
-            arg("decided", table("decided")), arg("compared", table("compared"))),
-        any_wanted);
-    run("diff",
-        fmt::format(R"(
-UPDATE {decided} AS d SET verdict = CASE
-  WHEN d.verdict = 2 THEN CASE WHEN c.is_greater THEN 4 ELSE 0 END
-  WHEN d.verdict = 1 AND d.kind = 1 AND c.is_same THEN 3
-  ELSE d.verdict END
-FROM {compared} AS c WHERE c.rid = d.rid)",
-                    arg("decided", table("decided")), arg("compared", table("compared"))),
-        any_wanted);
+    append("diff", "conflicts",
+           fmt::format("SELECT {keys}, d.seq FROM {decided} AS d JOIN {compared} AS c ON c.rid = "
+                       "d.rid WHERE d.verdict = 2 AND c.differs",
+                       arg("keys", keys("d")), arg("decided", table("decided")),
+                       arg("compared", table("compared"))),
+           any_wanted);
+    update("diff", "decided", "verdict", R"(CASE
+  WHEN r.verdict = 2 THEN CASE WHEN f.is_greater THEN 4 ELSE 0 END
+  WHEN r.verdict = 1 AND r.kind = 1 AND f.is_same THEN 3
+  ELSE r.verdict END)",
+           table("compared"), "f.rid = r.rid", any_wanted);
   }
 
   // A truncate beyond the last one ends every row and every remembered event below it; a row that
@@ -221,7 +213,7 @@ FROM {compared} AS c WHERE c.rid = d.rid)",
   void sweep() {
     if (!truncates()) return;
     const std::string moved = fmt::format("SELECT count(*) FROM {} WHERE moved", table("mark"));
-    fill_table("truncate", "swept",
+    make_table("truncate", "swept",
                fmt::format(R"(
 SELECT x.row_file, x.row_pos
 FROM (SELECT t.row_file, t.row_pos, {known} AS known
@@ -236,7 +228,7 @@ WHERE x.known IS NULL OR {below})",
                            arg("below", less("x.known", "mark_now"))),
                moved);
     // A delete at the mark itself says nothing that the mark does not.
-    fill_table("truncate", "swept_state",
+    make_table("truncate", "swept_state",
                fmt::format("SELECT row_file, row_pos FROM ({}) AS s, {} WHERE kind = 2 OR {} OR "
                            "(kind = 0 AND {} = {})",
                            read_state(false), table("mark"), less("seq", "mark_now"), order("seq"),
@@ -315,20 +307,20 @@ SELECT
     + (SELECT count(*) FROM (SELECT r.seq, d.known FROM {ranked} AS r JOIN {decided} AS d ON {same_key} WHERE r.place > 1){from_mark}
        WHERE {late}) AS num_late_rows,
   (SELECT count(*) FROM (SELECT DISTINCT * FROM {conflicts})) AS num_sequence_conflicts,
-  (SELECT min({text} || ', sequence = ' || CAST(x.seq AS VARCHAR)) FROM {conflicts} AS x) AS conflict_example)",
+  (SELECT min({text} || ', sequence = ' || {seq_text}) FROM {conflicts} AS x) AS conflict_example)",
         arg("decided", table("decided")), arg("put", kPut), arg("dead", program_.target_dead),
         arg("events", table("events")), arg("late_truncates", late_truncates),
         arg("from_mark", from_mark), arg("late", late), arg("ranked", table("ranked")),
         arg("same_key", keys_equal("r", "d")), arg("conflicts", table("conflicts")),
-        arg("text", keys_text("x")));
+        arg("text", keys_text("x")), arg("seq_text", as_text("x.seq")));
   }
 };
 
 }  // namespace
 
-Result<Program> make_scd1_program(const Plan& plan, const BatchRelations& relations,
-                                  const ProgramOptions& options) {
-  return Scd1Program(plan, relations, options).build();
+Result<Program> make_scd1_program(const Dialect& dialect, const Plan& plan,
+                                  const BatchRelations& relations, const ProgramOptions& options) {
+  return Scd1Program(dialect, plan, relations, options).build();
 }
 
 }  // namespace strandline::cdc

@@ -21,8 +21,9 @@ constexpr int kFromBatch = 2;
 
 class Scd2Program : public ProgramBuilder {
  public:
-  Scd2Program(const Plan& plan, const BatchRelations& relations, const ProgramOptions& options)
-      : ProgramBuilder(plan, relations, options) {
+  Scd2Program(const Dialect& dialect, const Plan& plan, const BatchRelations& relations,
+              const ProgramOptions& options)
+      : ProgramBuilder(dialect, plan, relations, options) {
     for (const size_t i : values_) {
       if (plan.columns[i].tracked) tracked_.push_back(i);
     }
@@ -47,15 +48,12 @@ class Scd2Program : public ProgramBuilder {
   // The same for every type of column, so that equal values have equal hashes whatever their
   // source.
   std::string tracked_hash() const {
-    if (tracked_.empty() || options_.hash_bits == 0) return "CAST(0 AS UBIGINT)";
     std::vector<std::string> parts;
     parts.reserve(tracked_.size());
     for (const size_t i : tracked_) {
       parts.push_back(comparable(column(i), plan_.columns[i].type));
     }
-    const std::string hash = fmt::format("hash({})", fmt::join(parts, ", "));
-    return options_.hash_bits >= 64 ? hash
-                                    : fmt::format("({} >> {})", hash, 64 - options_.hash_bits);
+    return dialect_.hash(parts, options_.hash_bits);
   }
 
   // Rows of the payload table: c<i>; seq, for a target row its start; end_seq, its end; kind; src;
@@ -91,7 +89,7 @@ SELECT *, {hash} AS hash FROM (
       owned.push_back(plan_.columns[i].owned);
       every.push_back(i);
     }
-    make_table("stage", "payload", payload(kFromBatch, events, owned));
+    make_numbered("stage", "payload", payload(kFromBatch, events, owned));
     give_keys(table("payload"));
     validate_events(table("payload"));
     make_table("load", "keys", fmt::format("SELECT DISTINCT {} FROM {}", keys(), table("payload")));
@@ -103,10 +101,8 @@ SELECT *, {hash} AS hash FROM (
     const std::string target =
         read_target(every, fmt::format("{} AS seq, {} AS stop_seq, CAST(1 AS TINYINT) AS kind, ",
                                        bound(kStartAt), bound(kEndAt)));
-    run("load", fmt::format("INSERT INTO {} {}", table("payload"),
-                            payload(kFromTarget, touched(target), all)));
-    run("load", fmt::format("INSERT INTO {} {}", table("payload"),
-                            payload(kFromState, touched(read_state(true)), owned)));
+    append("load", "payload", payload(kFromTarget, touched(target), all));
+    append("load", "payload", payload(kFromState, touched(read_state(true)), owned));
     check(
         "load",
         fmt::format("SELECT count(*), min({}) FROM {} AS p WHERE src = {} AND end_seq IS NOT NULL "
@@ -123,7 +119,7 @@ SELECT *, {hash} AS hash FROM (
   // The timeline: of each key and sequence the entry that counts, and what the fold says of it.
   //   entry, src  the payload row and where it is from; up: an upsert, else a delete
   //   old_entry   payload row of the target row that starts here
-  //   starts, ends  first, last event of its run; run: the run's number
+  //   starts, ends  first, last event of its run; run: the run's number among its key's
   //   next_seq    sequence of the key's next event
   //   hidden      a delete that ends no run
   //   tied        upserts of the batch meet another one here; doubled: two target rows do
@@ -132,7 +128,7 @@ SELECT *, {hash} AS hash FROM (
   std::string timeline(bool with_verdicts) const {
     // Only an upsert's own claim can have won or be split: the delete at a target row's end has
     // none.
-    std::string won = "false", split = "false", verdicts, only, first_run = "0";
+    std::string won = "false", split = "false", verdicts, only;
     if (with_verdicts) {
       won = "w.winner IS NOT NULL";
       split = "x.splits IS NOT NULL";
@@ -140,12 +136,14 @@ SELECT *, {hash} AS hash FROM (
           "LEFT JOIN {} AS w ON w.winner = u.claim LEFT JOIN {} AS x ON x.splits = u.claim",
           table("won"), table("splits"));
       only = fmt::format("SEMI JOIN {} AS k ON {}", table("redo"), keys_equal("p", "k"));
-      first_run = fmt::format("(SELECT coalesce(max(run), 0) FROM {})", table("line"));
     }
+    const Dialect::Walk walk = dialect_.walk(
+        keys(), fmt::format("{} NULLS FIRST, up DESC, {} DESC, src, entry", order("seq"), won));
     std::vector<std::string> key_changes;
     key_changes.reserve(keys_.size());
     for (const size_t i : keys_) {
-      key_changes.push_back(fmt::format("{0} IS DISTINCT FROM lag({0}) OVER ()", column(i)));
+      key_changes.push_back(
+          fmt::format("{0} IS DISTINCT FROM lag({0}) OVER {1}", column(i), walk.over));
     }
     // code = entry * 16 + 8 (begins a sequence) + 4 (upsert) + src: one value to look ahead at.
     return fmt::format(
@@ -155,21 +153,20 @@ WITH claims AS (
          CASE WHEN p.kind = 1 THEN p.rowid END AS claim, p.hash
   FROM {payload} AS p {only}
   UNION ALL
-  SELECT {p_keys}, p.end_seq, CAST(0 AS TINYINT), p.src, p.rowid, CAST(NULL AS BIGINT), CAST(0 AS UBIGINT)
+  SELECT {p_keys}, p.end_seq, CAST(0 AS TINYINT), p.src, p.rowid, CAST(NULL AS BIGINT), {no_hash}
   FROM {payload} AS p {only} WHERE p.src = {target} AND p.end_seq IS NOT NULL),
 sorted AS (
-  SELECT {keys}, seq, up, src, entry, hash, {split} AS split
-  FROM claims AS u {verdicts}
-  ORDER BY {keys}, {order} NULLS FIRST, up DESC, {won} DESC, src, entry),
+  SELECT {keys}, seq, up, src, entry, hash, {split} AS split{place}
+  FROM claims AS u {verdicts} {in_order}),
 marked AS (
-  SELECT *, {key_changes} AS new_key, lag(seq) OVER () AS seq_before FROM sorted),
+  SELECT *, {key_changes} AS new_key, lag(seq) OVER {walk} AS seq_before FROM sorted),
 coded AS (
   SELECT *, entry * 16 + CASE WHEN new_key OR seq IS DISTINCT FROM seq_before THEN 8 ELSE 0 END + up * 4 + src AS code
   FROM marked),
 ahead AS (
-  SELECT *, lead(code, 1, CAST(8 AS BIGINT)) OVER () AS code_1, lead(code, 2, CAST(8 AS BIGINT)) OVER () AS code_2 FROM coded),
+  SELECT *, lead(code, 1, CAST(8 AS BIGINT)) OVER {walk} AS code_1, lead(code, 2, CAST(8 AS BIGINT)) OVER {walk} AS code_2 FROM coded),
 grouped AS (
-  SELECT {keys}, seq, up = 1 AS up, src, entry, hash, split, new_key,
+  SELECT {keys}, seq, up = 1 AS up, src, entry, hash, split, new_key{passed_on},
          CASE WHEN code & 7 = {target_up} THEN entry
               WHEN code_1 & 15 = {target_up} THEN code_1 >> 4
               WHEN code_1 & 8 = 0 AND code_2 & 15 = {target_up} THEN code_2 >> 4 END AS old_entry,
@@ -178,27 +175,28 @@ grouped AS (
            OR (code_1 & 15 = {target_up} AND code_2 & 15 = {target_up}) AS doubled
   FROM ahead WHERE code & 8 = 8),
 joined AS (
-  SELECT *, NOT new_key AND lag(up) OVER () AS follows,
-         lag(hash) OVER () = hash AND NOT split AS same_hash, lag(entry) OVER () AS entry_before
+  SELECT *, NOT new_key AND lag(up) OVER {walk} AS follows,
+         lag(hash) OVER {walk} = hash AND NOT split AS same_hash, lag(entry) OVER {walk} AS entry_before
   FROM grouped),
 continued AS (SELECT *, coalesce(up AND follows AND same_hash, false) AS continues FROM joined),
 folded AS (
-  SELECT *, lead(continues, 1, false) OVER () AS goes_on, lead(new_key, 1, true) OVER () AS is_final,
-         lead(seq) OVER () AS seq_after
+  SELECT *, lead(continues, 1, false) OVER {walk} AS goes_on, lead(new_key, 1, true) OVER {walk} AS is_final,
+         lead(seq) OVER {walk} AS seq_after
   FROM continued)
 SELECT {keys}, seq, up, src, entry, old_entry, tied, doubled,
        up AND NOT continues AS starts, up AND NOT goes_on AS ends,
        CASE WHEN NOT is_final THEN seq_after END AS next_seq,
        NOT up AND NOT coalesce(follows, false) AS hidden,
        CASE WHEN continues THEN entry_before END AS before_entry,
-       {first_run} + count(CASE WHEN up AND NOT continues THEN 1 END) OVER (ROWS UNBOUNDED PRECEDING) AS run
+       count(CASE WHEN up AND NOT continues THEN 1 END) OVER {so_far} AS run
 FROM folded)",
         arg("p_keys", keys("p")), arg("keys", keys()), arg("payload", table("payload")),
         arg("only", only), arg("target", kFromTarget), arg("split", split),
-        arg("verdicts", verdicts), arg("order", order("seq")), arg("won", won),
+        arg("verdicts", verdicts), arg("place", walk.column), arg("passed_on", walk.passed_on),
+        arg("in_order", walk.order_by), arg("walk", walk.over), arg("so_far", walk.so_far),
+        arg("no_hash", dialect_.hash({}, 0)),
         arg("key_changes", fmt::format("{}", fmt::join(key_changes, " OR "))),
-        arg("target_up", 4 + kFromTarget), arg("batch_up", 4 + kFromBatch),
-        arg("first_run", first_run));
+        arg("target_up", 4 + kFromTarget), arg("batch_up", 4 + kFromBatch));
   }
 
   void merge_timelines() {
@@ -217,11 +215,8 @@ FROM folded)",
   // Prints the timeline of some keys again, where a verdict changes it.
   void redo_keys(const std::string& which, const std::string& only_if) {
     make_table("merge", "redo", which);
-    run("merge",
-        fmt::format("DELETE FROM {0} AS l USING {1} AS k WHERE {2}", table("line"), table("redo"),
-                    keys_equal("l", "k")),
-        only_if);
-    run("merge", fmt::format("INSERT INTO {} {}", table("line"), timeline(true)), only_if);
+    remove("merge", "line", table("redo"), keys_equal("r", "f"), only_if);
+    append("merge", "line", timeline(true), only_if);
   }
 
   // Upserts of one key and sequence: the greatest values count.
@@ -230,7 +225,7 @@ FROM folded)",
     std::string tied_values;
     for (const size_t i : values_) tied_values += fmt::format("p.{}, ", column(i));
     // Rivals are the entry the timeline chose and the batch's entries at its place.
-    fill_table("merge", "tied",
+    make_table("merge", "tied",
                fmt::format(R"(
 SELECT {t_keys}, t.seq, t.entry, t.rival, {values}row_number() OVER w AS standing, lag(t.rival) OVER w AS rival_before
 FROM (SELECT {l_keys}, l.seq, l.entry, e.rowid AS rival
@@ -245,15 +240,15 @@ WINDOW w AS (PARTITION BY {t_keys}, t.seq ORDER BY {greatest_first}, p.src, p.ro
                            arg("same_key", keys_equal("e", "l")), arg("batch", kFromBatch),
                            arg("values", tied_values), arg("greatest_first", greatest_first("p"))),
                any_tied);
-    fill_table("merge", "conflicts",
+    make_table("merge", "conflicts",
                fmt::format(R"(
 SELECT DISTINCT {keys}, x.seq FROM {tied} AS x JOIN {tied} AS y ON y.rival = x.rival_before WHERE NOT {equal})",
                            arg("keys", keys("x")), arg("tied", table("tied")),
                            arg("equal", values_equal("x", "y"))),
                any_tied);
-    run("merge",
-        fmt::format("INSERT INTO {} SELECT rival FROM {} WHERE standing = 1 AND rival <> entry",
-                    table("won"), table("tied")));
+    append(
+        "merge", "won",
+        fmt::format("SELECT rival FROM {} WHERE standing = 1 AND rival <> entry", table("tied")));
     redo_keys(fmt::format("SELECT DISTINCT {} FROM {} WHERE standing = 1 AND rival <> entry",
                           keys(), table("tied")),
               fmt::format("SELECT count(*) FROM {}", table("won")));
@@ -268,15 +263,14 @@ SELECT DISTINCT {keys}, x.seq FROM {tied} AS x JOIN {tied} AS y ON y.rival = x.r
     for (const size_t i : tracked_) {
       differs.push_back(not_equal("x." + column(i), "y." + column(i), plan_.columns[i].type));
     }
-    run("merge",
-        fmt::format(R"(
-INSERT INTO {splits} SELECT l.entry FROM (SELECT entry, before_entry FROM {line} WHERE before_entry IS NOT NULL) AS l
+    append("merge", "splits",
+           fmt::format(R"(
+SELECT l.entry FROM (SELECT entry, before_entry FROM {line} WHERE before_entry IS NOT NULL) AS l
 JOIN {payload} AS x ON x.rowid = l.entry JOIN {payload} AS y ON y.rowid = l.before_entry
 WHERE {differs})",
-                    arg("splits", table("splits")), arg("line", table("line")),
-                    arg("payload", table("payload")),
-                    arg("differs", fmt::format("{}", fmt::join(differs, " OR ")))),
-        fmt::format("SELECT count(before_entry) FROM {}", table("line")));
+                       arg("line", table("line")), arg("payload", table("payload")),
+                       arg("differs", fmt::format("{}", fmt::join(differs, " OR ")))),
+           fmt::format("SELECT count(before_entry) FROM {}", table("line")));
     redo_keys(fmt::format("SELECT DISTINCT {} FROM {} AS l JOIN {} AS x ON x.splits = l.entry",
                           keys("l"), table("line"), table("splits")),
               fmt::format("SELECT count(*) FROM {}", table("splits")));
@@ -293,11 +287,11 @@ FROM (SELECT seq AS start_seq, next_seq AS stop_seq, entry AS last_entry, src AS
       FROM {line} WHERE starts AND ends
       UNION ALL
       SELECT a.seq, b.next_seq, b.entry, b.src, a.old_entry
-      FROM {line} AS a JOIN {line} AS b ON b.run = a.run
+      FROM {line} AS a JOIN {line} AS b ON {same_key} AND b.run = a.run
       WHERE a.starts AND NOT a.ends AND b.ends AND NOT b.starts) AS r
 LEFT JOIN (SELECT rowid AS entry, end_seq, row_id FROM {payload} WHERE src = {target}) AS p ON p.entry = r.old_entry)",
                            arg("line", table("line")), arg("payload", table("payload")),
-                           arg("target", kFromTarget)));
+                           arg("same_key", keys_equal("b", "a")), arg("target", kFromTarget)));
   }
 
   // --- diff ------------------------------------------------------------------------------------
@@ -311,15 +305,14 @@ LEFT JOIN (SELECT rowid AS entry, end_seq, row_id FROM {payload} WHERE src = {ta
                fmt::format("SELECT r.old_entry AS entry FROM {} AS r WHERE {} AND r.last_src <> {}",
                            table("runs"), same_bounds, kFromBatch));
     const std::string doubtful = fmt::format("{} AND r.last_src = {}", same_bounds, kFromBatch);
-    run("diff",
-        fmt::format(R"(
-INSERT INTO {kept} SELECT r.old_entry FROM (SELECT * FROM {runs} AS r WHERE {doubtful}) AS r
+    append("diff", "kept",
+           fmt::format(R"(
+SELECT r.old_entry FROM (SELECT * FROM {runs} AS r WHERE {doubtful}) AS r
 JOIN {payload} AS x ON x.rowid = r.last_entry JOIN {payload} AS y ON y.rowid = r.old_entry
 WHERE {identical})",
-                    arg("kept", table("kept")), arg("runs", table("runs")),
-                    arg("payload", table("payload")), arg("doubtful", doubtful),
-                    arg("identical", values_identical("x", "y"))),
-        fmt::format("SELECT count(*) FROM {} AS r WHERE {}", table("runs"), doubtful));
+                       arg("runs", table("runs")), arg("payload", table("payload")),
+                       arg("doubtful", doubtful), arg("identical", values_identical("x", "y"))),
+           fmt::format("SELECT count(*) FROM {} AS r WHERE {}", table("runs"), doubtful));
     // A row keeps its id while its primary key, keys and coalesce(start, end), stays.
     make_table("diff", "changed",
                fmt::format(R"(
@@ -395,12 +388,13 @@ SELECT
          WHERE seq IS NOT NULL GROUP BY ALL) AS k ON {same_key}
    WHERE e.src = {batch} AND {e_order} < k.known) AS num_late_rows,
   (SELECT count(*) FROM {conflicts}) AS num_sequence_conflicts,
-  (SELECT min({text} || ', sequence = ' || CAST(x.seq AS VARCHAR)) FROM {conflicts} AS x) AS conflict_example)",
+  (SELECT min({text} || ', sequence = ' || {seq_text}) FROM {conflicts} AS x) AS conflict_example)",
         arg("changed", table("changed")), arg("dead", program_.target_dead),
         arg("payload", table("payload")), arg("batch", kFromBatch), arg("keys", keys()),
         arg("order", order("seq")), arg("target", kFromTarget),
         arg("same_key", keys_equal("e", "k")), arg("e_order", order("e.seq")),
-        arg("conflicts", table("conflicts")), arg("text", keys_text("x")));
+        arg("conflicts", table("conflicts")), arg("text", keys_text("x")),
+        arg("seq_text", as_text("x.seq")));
   }
 
   std::vector<size_t> tracked_;
@@ -408,9 +402,9 @@ SELECT
 
 }  // namespace
 
-Result<Program> make_scd2_program(const Plan& plan, const BatchRelations& relations,
-                                  const ProgramOptions& options) {
-  return Scd2Program(plan, relations, options).build();
+Result<Program> make_scd2_program(const Dialect& dialect, const Plan& plan,
+                                  const BatchRelations& relations, const ProgramOptions& options) {
+  return Scd2Program(dialect, plan, relations, options).build();
 }
 
 }  // namespace strandline::cdc

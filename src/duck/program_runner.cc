@@ -32,6 +32,24 @@ Status run_check(Connection& connection, const cdc::Step& step) {
   return Error{ErrorKind::kInvalidData, step.code, std::move(message), {}};
 }
 
+Status run_step(Connection& connection, const cdc::Step& step) {
+  bool wanted = true;
+  if (!step.only_if.empty()) {
+    SL_ASSIGN(const int64_t count, connection.query_int(step.only_if));
+    wanted = count != 0;
+  }
+  if (step.kind == cdc::Step::Kind::kMake) {
+    SL_TRY(connection.execute(
+        fmt::format("CREATE OR REPLACE TEMP TABLE {} AS {}", step.table,
+                    wanted ? step.sql : fmt::format("SELECT * FROM ({}) LIMIT 0", step.sql))));
+    return {};
+  }
+  if (!wanted) return {};
+  if (step.kind == cdc::Step::Kind::kCheck) return run_check(connection, step);
+  SL_TRY(connection.execute(step.sql));
+  return {};
+}
+
 Status run_steps(Connection& connection, const cdc::Program& program, const OnStage& on_stage,
                  size_t first, size_t last) {
   std::string stage;
@@ -41,15 +59,7 @@ Status run_steps(Connection& connection, const cdc::Program& program, const OnSt
       stage = step.stage;
       if (on_stage) on_stage(stage);
     }
-    if (!step.only_if.empty()) {
-      SL_ASSIGN(const int64_t wanted, connection.query_int(step.only_if));
-      if (wanted == 0) continue;
-    }
-    if (step.kind == cdc::Step::Kind::kCheck) {
-      SL_TRY(run_check(connection, step));
-    } else {
-      SL_TRY(connection.execute(step.sql));
-    }
+    SL_TRY(run_step(connection, step));
   }
   return {};
 }
@@ -85,8 +95,10 @@ Result<BatchMetrics> run_program(Connection& connection, const cdc::Program& pro
 
 Status clean_up(Connection& connection, const cdc::Program& program) {
   Status first;
-  for (const std::string& statement : program.cleanup) {
-    const Result<int64_t> done = connection.execute(statement);
+  for (const cdc::Step& step : program.steps) {
+    if (step.kind != cdc::Step::Kind::kMake) continue;
+    const Result<int64_t> done =
+        connection.execute(fmt::format("DROP TABLE IF EXISTS {}", step.table));
     if (!done.ok() && first.ok()) first = done.error();
   }
   return first;
