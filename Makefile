@@ -2,7 +2,7 @@
 #   DUCKDB_ROOT=<folder>  use an installed DuckDB instead of the pinned one
 #   ARGS=…                passed on to the program a target runs
 .DEFAULT_GOAL := build
-.PHONY: deps build dev python test test-unit test-property test-interop fuzz asan tsan arm64 demo bench lint format clean
+.PHONY: deps build dev python test test-unit test-property test-interop test-spark fuzz asan tsan arm64 demo bench lint format clean
 
 cmake_args := $(if $(DUCKDB_ROOT),-DDUCKDB_ROOT=$(abspath $(DUCKDB_ROOT)))
 
@@ -34,6 +34,9 @@ test-property: build ## the property tests only, on many more histories
 
 test-interop: build ## all tests with other readers and writers of Delta tables, Spark among them
 	scripts/interop.sh $(ARGS)
+
+test-spark: build ## the Spark SQL of AUTO CDC on a local Spark: every row case
+	scripts/spark.sh $(ARGS)
 
 fuzz: ## libFuzzer on all that reads bytes of others, in build-fuzz/; ARGS='SECONDS TARGET…'
 	@scripts/install_deps.sh fuzz

@@ -1,6 +1,7 @@
 // What each command does, after its arguments are known to be well formed.
 #pragma once
 
+#include <strandline/program.h>
 #include <strandline/strandline.h>
 
 #include <optional>
@@ -14,6 +15,8 @@ inline constexpr int kFailed = 1;
 inline constexpr int kUsage = 2;
 
 int run_command(const RunOptions& options, bool json);
+
+int plan_command(const PlanOptions& options, bool json);
 
 struct SqlArguments {
   std::string warehouse;               // empty: the one of the current directory

@@ -37,6 +37,14 @@ constexpr const char* kRunExamples = R"(Examples:
 
 Exit codes: 0 done, 1 the update failed or was stopped, 2 invalid pipeline or arguments.)";
 
+constexpr const char* kPlanExamples = R"(Examples:
+  strandline plan my_pipeline                      what the embedded engine runs
+  strandline plan my_pipeline --dialect spark      the same in Spark SQL
+  strandline plan my_pipeline --dialect spark --json
+
+The program of each AUTO CDC flow's next batch, as the tables stand; nothing is changed.
+Exit codes: 0 done, 1 a flow cannot be printed, 2 invalid pipeline or arguments.)";
+
 constexpr const char* kSqlExamples = R"(Examples:
   strandline sql -c "SELECT * FROM users_current"
   strandline sql --warehouse lake -f load.sql
@@ -125,6 +133,8 @@ struct Arguments {
   std::string refresh, full_refresh, warehouse;
   std::string memory_limit;
   int threads = 0;
+  PlanOptions plan;
+  std::string dialect = "duckdb";
   SqlArguments sql;
   EventsArguments events;
   ChangesArguments changes;
@@ -154,6 +164,7 @@ struct Program {
   CLI::App app{"Strandline: AUTO CDC pipelines into Delta Lake tables, on one machine.",
                "strandline"};
   CLI::App* run = nullptr;
+  CLI::App* plan = nullptr;
   CLI::App* sql = nullptr;
   CLI::App* init = nullptr;
   CLI::App* events = nullptr;
@@ -188,6 +199,17 @@ void declare(Program& program, Arguments& arguments) {
   program.run->add_flag("--json", arguments.json, "Print the outcome as one JSON object");
   add_engine_options(program.run, arguments);
   program.run->footer(kRunExamples);
+
+  program.plan =
+      app.add_subcommand("plan", "Print the SQL programs of a pipeline's AUTO CDC flows");
+  program.plan->add_option("pipeline", arguments.plan.pipeline,
+                           "Pipeline directory or spec file (default: this directory)");
+  program.plan->add_option("--warehouse", arguments.warehouse,
+                           "Directory of the tables (default: as for run)");
+  program.plan->add_option("--dialect", arguments.dialect, "duckdb or spark")
+      ->check(CLI::IsMember(std::set<std::string>{"duckdb", "spark"}));
+  program.plan->add_flag("--json", arguments.json, "Print the programs as one JSON object");
+  program.plan->footer(kPlanExamples);
 
   program.sql = app.add_subcommand("sql", "Run SQL over a warehouse");
   program.sql->add_option("--warehouse", arguments.sql.warehouse, "Directory of the tables");
@@ -289,7 +311,7 @@ bool wants_json(int argc, char** argv) {
   bool run = false;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
-    if (word == "run") run = true;
+    if (word == "run" || word == "plan") run = true;
     if (run && word == "--json") return true;
   }
   return false;
@@ -312,8 +334,8 @@ int run_main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return usage_error(chosen(), error.what(), json);
   }
-  for (const auto* app :
-       {&program.app, program.run, program.sql, program.init, program.events, program.changes}) {
+  for (const auto* app : {&program.app, program.run, program.plan, program.sql, program.init,
+                          program.events, program.changes}) {
     const auto extras = app->remaining();
     if (!extras.empty()) return usage_error(*app, explain_extra(*app, extras.front()), json);
   }
@@ -358,6 +380,14 @@ int run_main(int argc, char** argv) {
       return usage_error(*program.run, "--refresh names no table", json);
     }
     return run_command(run, arguments.json);
+  }
+  if (program.plan->parsed()) {
+    PlanOptions& plan = arguments.plan;
+    if (plan.pipeline.empty()) plan.pipeline = ".";
+    if (!arguments.warehouse.empty()) plan.warehouse = arguments.warehouse;
+    plan.dialect = arguments.dialect == "spark" ? Dialect::kSpark : Dialect::kDuckDb;
+    plan.engine = engine;
+    return plan_command(plan, arguments.json);
   }
   if (program.sql->parsed()) {
     if (program.sql->count("--command") > 0) arguments.sql.command = arguments.command;

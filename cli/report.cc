@@ -35,6 +35,8 @@ size_t utf8_length(const std::string& text, size_t i) {
   return length;
 }
 
+}  // namespace
+
 // Messages may quote a user's bytes: what is not UTF-8 becomes U+FFFD, so that the object parses.
 std::string json_string(const std::string& text) {
   std::string out = "\"";
@@ -63,11 +65,15 @@ std::string json_string(const std::string& text) {
   return out + '"';
 }
 
+namespace {
+
 std::string json_number(double value) {
   if (!std::isfinite(value)) return "null";
   if (value == std::floor(value) && std::fabs(value) < 9e15) return fmt::format("{:.0f}", value);
   return fmt::format("{:.6g}", value);
 }
+
+}  // namespace
 
 std::string json_errors(const std::vector<Error>& errors) {
   std::string out;
@@ -82,6 +88,8 @@ std::string json_errors(const std::vector<Error>& errors) {
   }
   return "[" + out + "]";
 }
+
+namespace {
 
 std::string json_expectations(const std::vector<ExpectationReport>& expectations) {
   std::string out;

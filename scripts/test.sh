@@ -16,9 +16,9 @@ ctest --test-dir "$build" --output-on-failure -j "$(nproc)" \
 
 if [[ "$build" == build ]] && compgen -G 'tests/*/test_*.py' >/dev/null; then
   if scripts/python.sh; then
-    # Spark has a run of its own: make test-interop.
+    # Spark has runs of its own: make test-interop, make test-spark.
     build/venv/bin/python -m pytest -q -rs -n "$(nproc)" --dist loadfile tests \
-      --ignore=tests/interop/spark --junitxml="$results/python.pytest.xml"
+      --ignore=tests/interop/spark --ignore=tests/spark --junitxml="$results/python.pytest.xml"
   fi
   [[ -f "$results/python.pytest.xml" ]] || touch "$results/python.broken"
 fi

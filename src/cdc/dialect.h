@@ -90,5 +90,6 @@ class Dialect {
 };
 
 const Dialect& duckdb_dialect();
+const Dialect& spark_dialect();
 
 }  // namespace strandline::cdc

@@ -34,7 +34,8 @@ struct BatchRelations {
 // before have left it.
 //   kMake    the table becomes the rows of the query `sql`; when only_if gives 0 it has the query's
 //            columns and no row
-//   kChange  the table's rows change: in DuckDB by the statement `sql`
+//   kChange  the table's rows change: in DuckDB by the statement `sql`, in Spark to the rows of the
+//            query `sql`
 //   kCheck   the query `sql` gives (count BIGINT, example STRING); count > 0 fails the batch with
 //            code and message ("{count}", "{example}" filled in)
 struct Step {
@@ -76,5 +77,11 @@ struct ProgramOptions {
 // a time. Errors: kUnsupported by name.
 Result<Program> make_duckdb_program(const Plan& plan, const BatchRelations& relations,
                                     const ProgramOptions& options = {});
+
+// Spark SQL, for Spark 4.1 and later in its default, ANSI mode with the session time zone UTC. Rows
+// of a table are numbered as it is made, so a table must be kept, not computed anew when it is
+// read. Errors: kUnsupported by name.
+Result<Program> make_spark_program(const Plan& plan, const BatchRelations& relations,
+                                   const ProgramOptions& options = {});
 
 }  // namespace strandline::cdc

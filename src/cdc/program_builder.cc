@@ -449,4 +449,9 @@ Result<Program> make_duckdb_program(const Plan& plan, const BatchRelations& rela
   return make_program(duckdb_dialect(), plan, relations, options);
 }
 
+Result<Program> make_spark_program(const Plan& plan, const BatchRelations& relations,
+                                   const ProgramOptions& options) {
+  return make_program(spark_dialect(), plan, relations, options);
+}
+
 }  // namespace strandline::cdc

@@ -9,4 +9,8 @@ UpdateReport run_update(const RunOptions& options, const ProgressListener& liste
   return pipeline::run_update(options, pipeline::Dependencies{}, listener, cancel);
 }
 
+PlanReport print_programs(const PlanOptions& options) {
+  return pipeline::print_programs(options, pipeline::Dependencies{});
+}
+
 }  // namespace strandline

@@ -2,6 +2,7 @@
 // 9).
 #pragma once
 
+#include <strandline/program.h>
 #include <strandline/result.h>
 #include <strandline/strandline.h>
 
@@ -57,6 +58,10 @@ class FlowRun {
   // AUTOCDC_INVALID_STATE and CANNOT_MERGE_INCOMPATIBLE_DATA_TYPE), with new input or without.
   Status check_fit();
 
+  // After check(): the next batch of an AUTO CDC flow as a program. Errors: kUnsupported
+  // UNSUPPORTED_IN_DIALECT; kNotFound SOURCE_SCHEMA_UNKNOWN; those of check_fit().
+  Result<FlowProgram> print_program(Dialect dialect);
+
   // After check(): the error when this flow and an earlier one into the same target disagree in
   // keys, sequence type or storage type (section 2).
   std::optional<Error> disagreement(const FlowRun& earlier) const;
@@ -103,6 +108,7 @@ class FlowRun {
   Result<bool> is_state_committed(int64_t batch) const;
   Result<bool> is_committed(int64_t batch) const;
   Result<bool> is_in_log(const delta::Table& table, int64_t batch) const;
+  Status check_program(Dialect dialect) const;
   // flow_batch.cc
   Status execute(const BatchPlan& plan);
   Status execute_auto_cdc(const BatchPlan& plan);

@@ -2,6 +2,7 @@
 // (include/strandline) forwards to it.
 #pragma once
 
+#include <strandline/program.h>
 #include <strandline/strandline.h>
 
 #include <atomic>
@@ -22,5 +23,8 @@ struct Dependencies {
 UpdateReport run_update(const RunOptions& options, const Dependencies& dependencies,
                         const ProgressListener& listener = {},
                         const std::atomic<bool>* cancel = nullptr);
+
+// As strandline::print_programs.
+PlanReport print_programs(const PlanOptions& options, const Dependencies& dependencies);
 
 }  // namespace strandline::pipeline

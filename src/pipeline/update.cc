@@ -70,6 +70,32 @@ class Update {
     return finish();
   }
 
+  // The flows' programs instead of an update.
+  PlanReport print(Dialect dialect) {
+    PlanReport plans;
+    const auto work = [&]() -> Status {
+      SL_TRY(open());
+      if (report_.status == UpdateStatus::kInvalid) return {};
+      SL_TRY(read_pipeline_id());
+      if (!check_flows()) return {};
+      for (auto& run : runs_) {
+        if (run->flow().kind != FlowKind::kAutoCdc || check_failures_.count(run.get()) > 0)
+          continue;
+        auto program = run->print_program(dialect);
+        if (program.ok()) {
+          plans.programs.push_back(std::move(*program));
+        } else {
+          fail(of_flow(program.error(), run->flow().name));
+        }
+      }
+      return {};
+    };
+    if (const auto stop = work(); !stop.ok()) fail(stop.error());
+    plans.errors = std::move(report_.errors);
+    plans.invalid = report_.status == UpdateStatus::kInvalid;
+    return plans;
+  }
+
  private:
   // --- reporting --------------------------------------------------------------------------------
 
@@ -619,6 +645,15 @@ class Update {
 UpdateReport run_update(const RunOptions& options, const Dependencies& dependencies,
                         const ProgressListener& listener, const std::atomic<bool>* cancel) {
   return Update(options, dependencies, listener, cancel).run();
+}
+
+PlanReport print_programs(const PlanOptions& options, const Dependencies& dependencies) {
+  RunOptions run;
+  run.pipeline = options.pipeline;
+  run.warehouse = options.warehouse;
+  run.dry_run = true;
+  run.engine = options.engine;
+  return Update(run, dependencies, {}, nullptr).print(options.dialect);
 }
 
 }  // namespace strandline::pipeline

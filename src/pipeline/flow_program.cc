@@ -1,0 +1,164 @@
+// A flow's next batch as a program of a dialect, for readers and for other engines.
+#include <strandline/program.h>
+
+#include "base/error.h"
+#include "duck/delta_io.h"
+#include "pipeline/flow_run.h"
+#include "sql/duckdb_printer.h"
+#include "sql/names.h"
+
+namespace strandline::pipeline {
+
+namespace {
+
+constexpr const char* kSource = "strandline_source";
+constexpr const char* kTarget = "strandline_target";
+constexpr const char* kState = "strandline_state";
+constexpr const char* kEditedKeys = "strandline_edited_keys";
+constexpr const char* kTargetBefore = "strandline_target_before";
+
+std::string ddl(const std::vector<Field>& fields) {
+  std::string text;
+  for (const Field& field : fields) {
+    text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", sql::spark_name(field.name),
+                        to_sql(field.type), field.nullable ? "" : " NOT NULL");
+  }
+  return text;
+}
+
+ProgramStep::Kind kind_of(cdc::Step::Kind kind) {
+  switch (kind) {
+    case cdc::Step::Kind::kMake:
+      return ProgramStep::Kind::kMake;
+    case cdc::Step::Kind::kChange:
+      return ProgramStep::Kind::kChange;
+    case cdc::Step::Kind::kCheck:
+      return ProgramStep::Kind::kCheck;
+  }
+  return ProgramStep::Kind::kMake;
+}
+
+std::vector<Field> positioned(const Schema& schema, bool with_row_ids) {
+  std::vector<Field> fields = schema.fields;
+  fields.push_back({duck::kFileColumn, DataType::primitive(TypeId::kInteger), true, {}});
+  fields.push_back({duck::kRowColumn, DataType::primitive(TypeId::kLong), true, {}});
+  if (!with_row_ids) return fields;
+  fields.push_back({duck::kRowIdColumn, DataType::primitive(TypeId::kLong), true, {}});
+  fields.push_back({duck::kRowVersionColumn, DataType::primitive(TypeId::kLong), true, {}});
+  return fields;
+}
+
+}  // namespace
+
+// What happens to the rows of the source before the program sees them is the pipeline's work.
+Status FlowRun::check_program(Dialect dialect) const {
+  if (dialect == Dialect::kDuckDb) return {};
+  const auto refuse = [&](const std::string& what, const std::string& way_out) {
+    return placed(
+        unsupported("UNSUPPORTED_IN_DIALECT", "flow '{}': {} cannot be printed in Spark SQL: {}",
+                    flow_.name, what, way_out),
+        flow_.place);
+  };
+  if (!target_->dataset().options.expectations.empty()) {
+    return refuse("expectations of '" + target_->dataset().shown + "'",
+                  "write them as WHERE in the source query");
+  }
+  if (!facts_->computed.empty()) {
+    return refuse("column '" + facts_->computed.front().field.name +
+                      "', which the table computes or fills in",
+                  "compute it in the source query");
+  }
+  if (sources_.reads_feed()) {
+    return refuse("a source that is a change data feed",
+                  "read table_changes() in a query with columns of your own");
+  }
+  return {};
+}
+
+Result<FlowProgram> FlowRun::print_program(Dialect dialect) {
+  if (!checkpoint_) SL_TRY(start());
+  if (!facts_) {
+    return placed(not_found("SOURCE_SCHEMA_UNKNOWN",
+                            "flow '{}' has seen nothing of its source yet, so its columns are not "
+                            "known: give read_files a schema, or let a first file arrive",
+                            flow_.name),
+                  flow_.place);
+  }
+  SL_TRY(check_program(dialect));
+  cdc::TargetFacts facts;
+  facts.declared = target_->dataset().declared_schema();
+  facts.has_rows = false;
+  std::vector<Target::Versions> edits;
+  cdc::BatchRelations relations;
+  relations.source = kSource;
+  SL_ASSIGN(const auto target, target_->snapshot(*checkpoint_));
+  std::shared_ptr<const delta::Snapshot> state;
+  if (target) {
+    SL_ASSIGN(state, target_->state(*target, *checkpoint_));
+    SL_ASSIGN(facts, target_facts(*target, state.get()));
+    if (target_->is_current(*target)) {
+      if (!target->files.empty()) relations.target = kTarget;
+      SL_ASSIGN(edits, target_->hand_edits(*target, state.get()));
+    }
+    if (state && target_->is_current_state(*state) && !state->files.empty()) {
+      relations.state = kState;
+    }
+  }
+  facts.edited = !edits.empty();
+  std::shared_ptr<const delta::Snapshot> before;
+  if (facts.edited) {
+    relations.edited_keys = kEditedKeys;
+    // A table that was taken over stood nowhere before.
+    if (edits.front().first > 0) {
+      SL_ASSIGN(before, target_->table().snapshot(edits.front().first - 1));
+      if (!before->files.empty()) relations.target_before = kTargetBefore;
+    }
+  }
+  SL_ASSIGN(const auto plan, make_plan(facts));
+  SL_ASSIGN(const auto program, dialect == Dialect::kSpark
+                                    ? cdc::make_spark_program(plan, relations)
+                                    : cdc::make_duckdb_program(plan, relations));
+
+  FlowProgram printed;
+  printed.flow = flow_.name;
+  printed.target = target_->dataset().shown;
+  printed.stored_as = cdc::to_string(plan.scd_type);
+  printed.source_query = sql::print_spark(*flow_.query);
+  const auto reads = [&](const std::string& name, const std::vector<Field>& columns,
+                         const char* what) {
+    if (!name.empty()) printed.reads.push_back({name, ddl(columns), what});
+  };
+  std::vector<Field> events = facts_->schema.fields;
+  if (flow_.mentions_metadata) {
+    events.insert(events.end(), facts_->hidden.fields.begin(), facts_->hidden.fields.end());
+  }
+  reads(relations.source, events, "The batch: new rows of the source query.");
+  if (target) {
+    reads(relations.target, positioned(target->schema, true),
+          "The target as it stands, with the place of each row.");
+  }
+  if (state) {
+    reads(relations.state, positioned(state->schema, false),
+          "The target's AUTO CDC state as it stands, with the place of each row.");
+  }
+  reads(relations.edited_keys, plan.keys,
+        "Keys of the rows changed by hand since the batch before.");
+  if (before) {
+    reads(relations.target_before, before->schema.fields,
+          "The target before it was changed by hand.");
+  }
+  for (const cdc::Step& step : program.steps) {
+    printed.steps.push_back({kind_of(step.kind), step.stage, step.table, step.sql, step.only_if,
+                             step.code, step.message});
+  }
+  printed.target_new = program.target_new;
+  printed.target_dead = program.target_dead;
+  printed.state_new = program.state_new;
+  printed.state_dead = program.state_dead;
+  printed.metrics = program.metrics;
+  printed.target_columns = ddl(plan.target_schema.fields);
+  printed.state_columns = ddl(plan.state_schema.fields);
+  return printed;
+}
+
+}  // namespace strandline::pipeline

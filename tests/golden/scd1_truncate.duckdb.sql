@@ -1,0 +1,127 @@
+-- ===== stage =====
+
+-- make __strandline_cdc_events
+SELECT CAST(__strandline_source."id" AS BIGINT) AS c0, CAST(__strandline_source."name" AS VARCHAR) AS c1, CAST("seq" AS BIGINT) AS seq, CAST(CASE WHEN (("op" = 'T')) THEN 2 WHEN (("op" = 'D')) THEN 0 ELSE 1 END AS TINYINT) AS kind FROM source AS __strandline_source;
+
+-- ===== validate =====
+
+-- check AUTOCDC_MICROBATCH_VALIDATION.NULL_SEQUENCE
+SELECT count(*), min(concat_ws(', ', 'id = ' || coalesce(CAST(e.c0 AS VARCHAR), 'NULL'))) FROM __strandline_cdc_events AS e WHERE e.seq IS NULL;
+
+-- check AUTOCDC_MICROBATCH_VALIDATION.NULL_KEY
+SELECT count(*), min(concat_ws(', ', 'id = ' || coalesce(CAST(e.c0 AS VARCHAR), 'NULL')) || ', sequence = ' || CAST(e.seq AS VARCHAR)) FROM __strandline_cdc_events AS e WHERE e.kind <> 2 AND (e.c0 IS NULL);
+
+-- make __strandline_cdc_mark
+SELECT before.seq AS mark_before,
+       CASE WHEN coalesce(before.seq < batch.seq, true) THEN coalesce(batch.seq, before.seq) ELSE before.seq END AS mark_now,
+       batch.seq IS NOT NULL AND coalesce(before.seq < batch.seq, true) AS moved
+FROM (SELECT arg_max(seq, seq) AS seq FROM (SELECT CAST(__strandline_state."id" AS BIGINT) AS c0, CAST(__strandline_state."__strandline_sequence" AS BIGINT) AS seq, __strandline_state."__strandline_kind" AS kind, __strandline_state.__strandline_file AS row_file, __strandline_state.__strandline_row AS row_pos FROM state AS __strandline_state) WHERE kind = 2) AS before,
+     (SELECT arg_max(seq, seq) AS seq FROM __strandline_cdc_events WHERE kind = 2) AS batch;
+
+-- ===== normalise =====
+
+-- make __strandline_cdc_ranked
+SELECT c0, seq, kind, rowid AS rid, row_number() OVER w AS place,
+       kind = 1 AND row_number() OVER w <> rank() OVER w AS tied
+FROM __strandline_cdc_events WHERE kind < 2
+WINDOW w AS (PARTITION BY c0 ORDER BY seq DESC, kind DESC);
+
+-- make __strandline_cdc_tied
+-- only if SELECT count(*) FROM __strandline_cdc_ranked WHERE tied
+SELECT r.c0, r.seq, r.rid, e.c1, row_number() OVER w AS standing, min(r.place) OVER g AS top_place,
+       lag(r.rid) OVER w AS rid_before
+FROM __strandline_cdc_ranked AS r
+SEMI JOIN (SELECT DISTINCT c0, seq FROM __strandline_cdc_ranked WHERE tied) AS t ON t.c0 = r.c0 AND t.seq = r.seq
+JOIN __strandline_cdc_events AS e ON e.rowid = r.rid
+WHERE r.kind = 1
+WINDOW g AS (PARTITION BY r.c0, r.seq), w AS (PARTITION BY r.c0, r.seq ORDER BY e.c1 DESC NULLS LAST, r.rid);
+
+-- make __strandline_cdc_conflicts
+-- only if SELECT count(*) FROM __strandline_cdc_ranked WHERE tied
+SELECT DISTINCT x.c0, x.seq FROM __strandline_cdc_tied AS x JOIN __strandline_cdc_tied AS y ON y.rid = x.rid_before WHERE NOT ((x.c1 IS NOT DISTINCT FROM y.c1));
+
+-- change __strandline_cdc_ranked
+-- only if SELECT count(*) FROM __strandline_cdc_ranked WHERE tied
+UPDATE __strandline_cdc_ranked AS r SET rid = f.rid FROM __strandline_cdc_tied AS f WHERE r.place = 1 AND f.top_place = 1 AND f.standing = 1 AND f.c0 = r.c0;
+
+-- ===== locate =====
+
+-- make __strandline_cdc_decided
+SELECT c0, seq, kind, rid, target_file, target_pos, row_id, state_file, state_pos, state_kind, known,
+  CAST(CASE WHEN coalesce(seq < mark_now OR (kind = 0 AND seq = mark_now), false) THEN 0
+       WHEN known_kind IS NULL OR known IS NULL OR (moved AND known < mark_now) THEN 1
+       WHEN seq > known THEN 1
+       WHEN seq < known OR kind = 0 THEN 0
+       WHEN known_kind = 0 THEN 1
+       ELSE 2 END AS TINYINT) AS verdict
+FROM (
+  SELECT w.c0, w.seq, w.kind, w.rid,
+    t.row_file AS target_file, t.row_pos AS target_pos, t.row_id, s.row_file AS state_file, s.row_pos AS state_pos, s.kind AS state_kind, CASE WHEN s.row_file IS NOT NULL THEN s.seq ELSE t.row_seq END AS known, CASE WHEN t.row_file IS NOT NULL THEN 1 WHEN s.row_file IS NOT NULL THEN 0 END AS known_kind
+  FROM (SELECT c0, seq, kind, rid FROM __strandline_cdc_ranked WHERE place = 1) AS w
+  LEFT JOIN (SELECT CAST(__strandline_target."id" AS BIGINT) AS c0, CAST(NULL AS BIGINT) AS row_seq, __strandline_target.__strandline_file AS row_file, __strandline_target.__strandline_row AS row_pos, __strandline_target.__strandline_row_id AS row_id FROM target AS __strandline_target) AS t ON w.c0 = t.c0
+  LEFT JOIN (SELECT r.* FROM (SELECT CAST(__strandline_state."id" AS BIGINT) AS c0, CAST(__strandline_state."__strandline_sequence" AS BIGINT) AS seq, __strandline_state."__strandline_kind" AS kind, __strandline_state.__strandline_file AS row_file, __strandline_state.__strandline_row AS row_pos FROM state AS __strandline_state) AS r SEMI JOIN (SELECT c0 FROM __strandline_cdc_ranked WHERE place = 1) AS k ON k.c0 = r.c0 WHERE r.kind < 2) AS s ON w.c0 = s.c0), __strandline_cdc_mark;
+
+-- check AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS
+-- only if SELECT (SELECT count(*) FROM __strandline_cdc_decided) - (SELECT count(*) FROM __strandline_cdc_ranked WHERE place = 1)
+SELECT count(*), min(concat_ws(', ', 'id = ' || coalesce(CAST(d.c0 AS VARCHAR), 'NULL'))) FROM (SELECT c0 FROM __strandline_cdc_decided GROUP BY ALL HAVING count(*) > 1) AS d;
+
+-- make __strandline_cdc_compared
+-- only if SELECT count(*) FROM __strandline_cdc_decided WHERE (verdict = 2 OR (verdict = 1 AND kind = 1 AND target_file IS NOT NULL))
+SELECT d.rid, CASE WHEN (e.c1 IS DISTINCT FROM t.c1) THEN (CASE WHEN e.c1 IS NULL THEN false WHEN t.c1 IS NULL THEN true ELSE e.c1 > t.c1 END) ELSE false END AS is_greater, (((e.c1 IS NOT DISTINCT FROM t.c1))) AS is_same, NOT ((e.c1 IS NOT DISTINCT FROM t.c1)) AS differs
+FROM (SELECT * FROM __strandline_cdc_decided WHERE (verdict = 2 OR (verdict = 1 AND kind = 1 AND target_file IS NOT NULL))) AS d
+JOIN __strandline_cdc_events AS e ON e.rowid = d.rid
+JOIN (SELECT CAST(__strandline_target."id" AS BIGINT) AS c0, CAST(__strandline_target."name" AS VARCHAR) AS c1, __strandline_target.__strandline_file AS row_file, __strandline_target.__strandline_row AS row_pos, __strandline_target.__strandline_row_id AS row_id FROM target AS __strandline_target) AS t ON t.c0 = d.c0;
+
+-- ===== diff =====
+
+-- change __strandline_cdc_conflicts
+-- only if SELECT count(*) FROM __strandline_cdc_decided WHERE (verdict = 2 OR (verdict = 1 AND kind = 1 AND target_file IS NOT NULL))
+INSERT INTO __strandline_cdc_conflicts SELECT d.c0, d.seq FROM __strandline_cdc_decided AS d JOIN __strandline_cdc_compared AS c ON c.rid = d.rid WHERE d.verdict = 2 AND c.differs;
+
+-- change __strandline_cdc_decided
+-- only if SELECT count(*) FROM __strandline_cdc_decided WHERE (verdict = 2 OR (verdict = 1 AND kind = 1 AND target_file IS NOT NULL))
+UPDATE __strandline_cdc_decided AS r SET verdict = CASE
+  WHEN r.verdict = 2 THEN CASE WHEN f.is_greater THEN 4 ELSE 0 END
+  WHEN r.verdict = 1 AND r.kind = 1 AND f.is_same THEN 3
+  ELSE r.verdict END FROM __strandline_cdc_compared AS f WHERE f.rid = r.rid;
+
+-- ===== truncate =====
+
+-- make __strandline_cdc_swept
+-- only if SELECT count(*) FROM __strandline_cdc_mark WHERE moved
+SELECT x.row_file, x.row_pos
+FROM (SELECT t.row_file, t.row_pos, CASE WHEN s.row_file IS NOT NULL THEN s.seq ELSE t.row_seq END AS known
+      FROM (SELECT CAST(__strandline_target."id" AS BIGINT) AS c0, CAST(NULL AS BIGINT) AS row_seq, __strandline_target.__strandline_file AS row_file, __strandline_target.__strandline_row AS row_pos, __strandline_target.__strandline_row_id AS row_id FROM target AS __strandline_target) AS t LEFT JOIN (SELECT * FROM (SELECT CAST(__strandline_state."id" AS BIGINT) AS c0, CAST(__strandline_state."__strandline_sequence" AS BIGINT) AS seq, __strandline_state."__strandline_kind" AS kind, __strandline_state.__strandline_file AS row_file, __strandline_state.__strandline_row AS row_pos FROM state AS __strandline_state) WHERE kind < 2) AS s ON t.c0 = s.c0) AS x
+CROSS JOIN __strandline_cdc_mark
+ANTI JOIN (SELECT target_file, target_pos FROM __strandline_cdc_decided WHERE verdict = 3) AS d
+  ON d.target_pos = x.row_pos AND d.target_file = x.row_file
+WHERE x.known IS NULL OR x.known < mark_now;
+
+-- make __strandline_cdc_swept_state
+-- only if SELECT count(*) FROM __strandline_cdc_mark WHERE moved
+SELECT row_file, row_pos FROM (SELECT CAST(__strandline_state."id" AS BIGINT) AS c0, CAST(__strandline_state."__strandline_sequence" AS BIGINT) AS seq, __strandline_state."__strandline_kind" AS kind, __strandline_state.__strandline_file AS row_file, __strandline_state.__strandline_row AS row_pos FROM state AS __strandline_state) AS s, __strandline_cdc_mark WHERE kind = 2 OR seq < mark_now OR (kind = 0 AND seq = mark_now);
+
+-- ===== write =====
+
+-- target new
+SELECT e.c0 AS "id", e.c1 AS "name", d.row_id AS __strandline_row_id, CAST(NULL AS BIGINT) AS __strandline_row_commit_version FROM (SELECT rid, row_id FROM __strandline_cdc_decided WHERE (kind = 1 AND verdict IN (1, 4))) AS d JOIN __strandline_cdc_events AS e ON e.rowid = d.rid ;
+
+-- target dead
+SELECT target_file AS __strandline_file, target_pos AS __strandline_row FROM __strandline_cdc_decided WHERE (target_file IS NOT NULL AND verdict IN (1, 4)) UNION SELECT row_file, row_pos FROM __strandline_cdc_swept;
+
+-- state new
+SELECT c0 AS "id", seq AS "__strandline_sequence", kind AS "__strandline_kind" FROM __strandline_cdc_decided WHERE (verdict IN (1, 3, 4) AND NOT (false) AND NOT (verdict = 4 AND coalesce(state_kind = 1, false))) UNION ALL SELECT CAST(NULL AS BIGINT) AS "id", mark_now AS "__strandline_sequence", CAST(2 AS TINYINT) AS "__strandline_kind" FROM __strandline_cdc_mark WHERE moved;
+
+-- state dead
+SELECT state_file AS __strandline_file, state_pos AS __strandline_row FROM __strandline_cdc_decided WHERE (state_file IS NOT NULL AND verdict IN (1, 3, 4) AND NOT (verdict = 4 AND coalesce(state_kind = 1, false))) UNION SELECT row_file, row_pos FROM __strandline_cdc_swept_state;
+
+-- metrics
+SELECT
+  (SELECT count(*) FROM __strandline_cdc_decided WHERE (kind = 1 AND verdict IN (1, 4))) AS num_upserted_rows,
+  (SELECT count(*) FROM (SELECT target_file AS __strandline_file, target_pos AS __strandline_row FROM __strandline_cdc_decided WHERE (target_file IS NOT NULL AND verdict IN (1, 4)) UNION SELECT row_file, row_pos FROM __strandline_cdc_swept)) - (SELECT count(*) FROM __strandline_cdc_decided WHERE (kind = 1 AND verdict IN (1, 4)) AND target_file IS NOT NULL) AS num_deleted_rows,
+  (SELECT count(*) FROM __strandline_cdc_events) AS num_input_rows,
+  (SELECT count(*) FROM __strandline_cdc_events, __strandline_cdc_mark WHERE kind = 2 AND coalesce(seq < mark_before, false)) + (SELECT count(*) FROM __strandline_cdc_decided, __strandline_cdc_mark WHERE coalesce(seq < known, false) OR coalesce(seq < mark_before, false))
+    + (SELECT count(*) FROM (SELECT r.seq, d.known FROM __strandline_cdc_ranked AS r JOIN __strandline_cdc_decided AS d ON r.c0 = d.c0 WHERE r.place > 1), __strandline_cdc_mark
+       WHERE coalesce(seq < known, false) OR coalesce(seq < mark_before, false)) AS num_late_rows,
+  (SELECT count(*) FROM (SELECT DISTINCT * FROM __strandline_cdc_conflicts)) AS num_sequence_conflicts,
+  (SELECT min(concat_ws(', ', 'id = ' || coalesce(CAST(x.c0 AS VARCHAR), 'NULL')) || ', sequence = ' || CAST(x.seq AS VARCHAR)) FROM __strandline_cdc_conflicts AS x) AS conflict_example;

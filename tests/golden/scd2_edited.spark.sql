@@ -1,0 +1,164 @@
+-- ===== stage =====
+
+-- make __strandline_cdc_events
+SELECT c0 AS c0, c1 AS c1, seq, kind, CAST(NULL AS ARRAY<STRING>) AS nulls FROM (SELECT CAST(__strandline_source.`id` AS BIGINT) AS c0, CAST(__strandline_source.`name` AS STRING) AS c1, CAST(seq AS BIGINT) AS seq, CAST(1 AS TINYINT) AS kind FROM source AS __strandline_source);
+
+-- make __strandline_cdc_edited
+SELECT DISTINCT CAST(x.`id` AS BIGINT) AS c0 FROM edited_keys AS x;
+
+-- ===== validate =====
+
+-- check AUTOCDC_MICROBATCH_VALIDATION.NULL_SEQUENCE
+SELECT count(*), min(concat_ws(', ', 'id = ' || coalesce(CAST(e.c0 AS STRING), 'NULL'))) FROM __strandline_cdc_events AS e WHERE e.seq IS NULL;
+
+-- check AUTOCDC_MICROBATCH_VALIDATION.NULL_KEY
+SELECT count(*), min(concat_ws(', ', 'id = ' || coalesce(CAST(e.c0 AS STRING), 'NULL')) || ', sequence = ' || CAST(e.seq AS STRING)) FROM __strandline_cdc_events AS e WHERE e.kind <> 2 AND (e.c0 IS NULL);
+
+-- ===== load =====
+
+-- make __strandline_cdc_keys
+SELECT DISTINCT c0 FROM __strandline_cdc_events WHERE kind <> 2;
+
+-- change __strandline_cdc_keys
+SELECT * FROM __strandline_cdc_keys UNION ALL SELECT * FROM (SELECT * FROM __strandline_cdc_edited EXCEPT SELECT * FROM __strandline_cdc_keys);
+
+-- make __strandline_cdc_rows
+SELECT monotonically_increasing_id() AS rowid, q.* FROM (SELECT r.* FROM (SELECT CAST(__strandline_target.`id` AS BIGINT) AS c0, CAST(__strandline_target.`name` AS STRING) AS c1, __strandline_target.`__START_AT` AS start_seq, __strandline_target.`__END_AT` AS stop_seq, __strandline_target.__strandline_file AS row_file, __strandline_target.__strandline_row AS row_pos, __strandline_target.__strandline_row_id AS row_id FROM target AS __strandline_target) AS r SEMI JOIN __strandline_cdc_keys AS k ON r.c0 = k.c0) AS q;
+
+-- check AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS
+SELECT count(*), min(concat_ws(', ', 'id = ' || coalesce(CAST(d.c0 AS STRING), 'NULL'))) FROM (SELECT c0, start_seq FROM __strandline_cdc_rows GROUP BY ALL HAVING count(*) > 1) AS d;
+
+-- check AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS
+SELECT count(*), min(concat_ws(', ', 'id = ' || coalesce(CAST(p.c0 AS STRING), 'NULL'))) FROM __strandline_cdc_rows AS p WHERE stop_seq IS NOT NULL AND start_seq IS NOT NULL AND stop_seq <= start_seq;
+
+-- make __strandline_cdc_entries
+SELECT monotonically_increasing_id() AS rowid, q.* FROM (SELECT c0, c1, seq, CAST(kind AS TINYINT) AS kind, CAST(2 AS TINYINT) AS src, nulls AS nulls, CAST(0 AS TINYINT) AS stored, CAST(NULL AS INTEGER) AS row_file, CAST(NULL AS BIGINT) AS row_pos FROM __strandline_cdc_events WHERE kind <> 2) AS q;
+
+-- make __strandline_cdc_known
+SELECT *, max(CASE WHEN kind = 3 THEN 1 ELSE 0 END) OVER (PARTITION BY c0) = 1 AS is_full FROM (SELECT r.* FROM (SELECT CAST(__strandline_state.`id` AS BIGINT) AS c0, CAST(__strandline_state.`name` AS STRING) AS c1, CAST(NULL AS ARRAY<STRING>) AS nulls, CAST(__strandline_state.`__strandline_sequence` AS BIGINT) AS seq, __strandline_state.`__strandline_kind` AS kind, __strandline_state.__strandline_file AS row_file, __strandline_state.__strandline_row AS row_pos FROM state AS __strandline_state) AS r SEMI JOIN __strandline_cdc_keys AS k ON r.c0 = k.c0);
+
+-- change __strandline_cdc_entries
+SELECT * FROM __strandline_cdc_entries UNION ALL SELECT (SELECT coalesce(max(rowid), -1) + 1 FROM __strandline_cdc_entries) + monotonically_increasing_id(), q.* FROM (SELECT c0, c1, seq, CAST(kind AS TINYINT) AS kind, CAST(0 AS TINYINT) AS src, nulls AS nulls, CAST(2 AS TINYINT) AS stored, row_file, row_pos FROM __strandline_cdc_known) AS q;
+
+-- change __strandline_cdc_entries
+SELECT * FROM __strandline_cdc_entries UNION ALL SELECT (SELECT coalesce(max(rowid), -1) + 1 FROM __strandline_cdc_entries) + monotonically_increasing_id(), q.* FROM (SELECT r.c0, r.c1, r.start_seq, CAST(1 AS TINYINT) AS kind, CAST(1 AS TINYINT) AS src, CAST(NULL AS ARRAY<STRING>) AS nulls, CAST(0 AS TINYINT) AS stored, CAST(NULL AS INTEGER) AS row_file, CAST(NULL AS BIGINT) AS row_pos FROM __strandline_cdc_rows AS r ANTI JOIN (SELECT c0 FROM __strandline_cdc_known WHERE is_full) AS k ON r.c0 = k.c0) AS q;
+
+-- change __strandline_cdc_entries
+SELECT * FROM __strandline_cdc_entries UNION ALL SELECT (SELECT coalesce(max(rowid), -1) + 1 FROM __strandline_cdc_entries) + monotonically_increasing_id(), q.* FROM (SELECT r.c0 AS c0, CAST(NULL AS STRING) AS c1, r.stop_seq, CAST(0 AS TINYINT) AS kind, CAST(1 AS TINYINT) AS src, CAST(NULL AS ARRAY<STRING>) AS nulls, CAST(0 AS TINYINT) AS stored, CAST(NULL AS INTEGER) AS row_file, CAST(NULL AS BIGINT) AS row_pos FROM __strandline_cdc_rows AS r ANTI JOIN (SELECT c0 FROM __strandline_cdc_known WHERE is_full) AS k ON r.c0 = k.c0 ANTI JOIN __strandline_cdc_rows AS n ON n.c0 = r.c0 AND n.start_seq = r.stop_seq WHERE r.stop_seq IS NOT NULL) AS q;
+
+-- make __strandline_cdc_versions
+SELECT r.*, row_number() OVER w AS number, lead(start_seq) OVER w AS next_start FROM __strandline_cdc_rows AS r SEMI JOIN __strandline_cdc_edited AS k ON r.c0 = k.c0 WINDOW w AS (PARTITION BY r.c0 ORDER BY start_seq NULLS FIRST);
+
+-- make __strandline_cdc_points
+SELECT DISTINCT * FROM (SELECT e.c0, e.seq FROM __strandline_cdc_entries AS e JOIN __strandline_cdc_edited AS k ON e.c0 = k.c0 WHERE e.src < 2 AND NOT (e.src = 1 AND e.stored = 0) UNION ALL SELECT b.c0, b.seq FROM (SELECT CAST(__strandline_target.`id` AS BIGINT) AS c0, __strandline_target.`__START_AT` AS seq FROM target_before AS __strandline_target) AS b JOIN __strandline_cdc_edited AS k ON b.c0 = k.c0 UNION ALL SELECT * FROM (SELECT b.c0, b.seq FROM (SELECT CAST(__strandline_target.`id` AS BIGINT) AS c0, __strandline_target.`__END_AT` AS seq FROM target_before AS __strandline_target) AS b JOIN __strandline_cdc_edited AS k ON b.c0 = k.c0) WHERE seq IS NOT NULL
+  UNION ALL SELECT c0, start_seq FROM __strandline_cdc_versions
+  UNION ALL SELECT c0, stop_seq FROM __strandline_cdc_versions WHERE stop_seq IS NOT NULL);
+
+-- change __strandline_cdc_entries
+SELECT * FROM __strandline_cdc_entries UNION ALL SELECT (SELECT coalesce(max(rowid), -1) + 1 FROM __strandline_cdc_entries) + monotonically_increasing_id(), q.* FROM (SELECT p.c0 AS c0, r.c1 AS c1, p.seq, CAST(CASE WHEN r.number IS NULL THEN 5 ELSE 4 END AS TINYINT) AS kind, CAST(5 AS TINYINT) AS src, CAST(NULL AS ARRAY<STRING>) AS nulls, CAST(0 AS TINYINT) AS stored, CAST(NULL AS INTEGER) AS row_file, CAST(NULL AS BIGINT) AS row_pos FROM 
+__strandline_cdc_points AS p LEFT JOIN (
+  SELECT v.*, p.seq AS point FROM __strandline_cdc_points AS p JOIN __strandline_cdc_versions AS v ON p.c0 = v.c0 AND (v.start_seq IS NULL OR v.start_seq <= p.seq) AND (v.next_start IS NULL OR (p.seq IS NULL AND v.next_start IS NOT NULL) OR v.next_start > p.seq) AND (v.stop_seq IS NULL OR p.seq IS NULL OR v.stop_seq > p.seq)) AS r
+ON p.c0 = r.c0 AND r.point IS NOT DISTINCT FROM p.seq) AS q;
+
+-- ===== settle =====
+
+-- make __strandline_cdc_places
+SELECT entry, c0, seq, kind, src, count(*) OVER (PARTITION BY c0, seq, kind) AS n
+FROM (SELECT e.rowid AS entry, c0, seq, kind, src,
+             max(CASE WHEN kind >= 4 THEN 1 ELSE 0 END) OVER (PARTITION BY c0, seq) AS by_hand,
+             min(src) OVER (PARTITION BY c0, seq, kind) AS first_src
+      FROM __strandline_cdc_entries AS e WHERE true AND NOT (e.src < 2 AND EXISTS (SELECT 1 FROM __strandline_cdc_edited AS h WHERE h.c0 = e.c0)))
+WHERE (by_hand = 0 OR kind >= 4) AND NOT (src = 1 AND first_src = 0);
+
+-- make __strandline_cdc_chosen
+SELECT c0, seq, kind, entry, src FROM __strandline_cdc_places WHERE n = 1
+UNION ALL
+SELECT c0, seq, kind, entry, src FROM (
+  SELECT p.*, row_number() OVER (PARTITION BY p.c0, p.seq, p.kind ORDER BY p.src, p.entry) AS standing FROM __strandline_cdc_places AS p WHERE n > 1 AND kind NOT IN (1, 3))
+WHERE standing = 1;
+
+-- make __strandline_cdc_tied
+-- only if SELECT count(*) FROM __strandline_cdc_places WHERE n > 1 AND kind = 1
+SELECT p.c0, p.seq, p.entry, p.src, e.c1, row_number() OVER (PARTITION BY p.c0, p.seq, p.kind ORDER BY e.c1 DESC NULLS LAST, p.src, p.entry) AS standing
+FROM __strandline_cdc_places AS p JOIN __strandline_cdc_entries AS e ON e.rowid = p.entry WHERE p.n > 1 AND p.kind = 1;
+
+-- change __strandline_cdc_chosen
+SELECT * FROM __strandline_cdc_chosen UNION ALL SELECT * FROM (SELECT c0, seq, CAST(1 AS TINYINT), entry, src FROM __strandline_cdc_tied WHERE standing = 1);
+
+-- make __strandline_cdc_conflicts
+-- only if SELECT count(*) FROM __strandline_cdc_places WHERE n > 1 AND kind = 1
+SELECT DISTINCT x.c0, x.seq FROM __strandline_cdc_tied AS x JOIN __strandline_cdc_tied AS y ON x.c0 = y.c0 AND x.seq IS NOT DISTINCT FROM y.seq AND y.standing = 1 WHERE NOT ((x.c1 IS NOT DISTINCT FROM y.c1));
+
+-- make __strandline_cdc_changed
+SELECT DISTINCT c0 FROM __strandline_cdc_chosen WHERE src >= 2 UNION SELECT c0 FROM __strandline_cdc_edited;
+
+-- ===== fold =====
+
+-- make __strandline_cdc_moments
+SELECT c0, seq, max(CASE WHEN kind IN (1, 4) THEN entry END) AS w, max(CASE WHEN kind = 3 THEN entry END) AS p,
+       max(CASE WHEN kind IN (0, 5) THEN entry END) AS d
+FROM __strandline_cdc_chosen AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c0 = k.c0 GROUP BY c0, seq;
+
+-- make __strandline_cdc_filled
+SELECT l.c0, l.seq, e.c1, l.w IS NOT NULL AS up, l.w, l.p, l.d FROM (SELECT * FROM __strandline_cdc_moments) AS l LEFT JOIN __strandline_cdc_entries AS e ON e.rowid = l.w;
+
+-- make __strandline_cdc_line
+SELECT c0, c1, seq, up, w, d, starts, (last_value(CASE WHEN starts THEN named_struct('v', seq) END) IGNORE NULLS OVER (PARTITION BY c0 ORDER BY seq NULLS FIRST ROWS UNBOUNDED PRECEDING)).`v` AS start_seq,
+       up AND NOT lead(continues, 1, false) OVER k AS ends, lead(seq) OVER k AS next_seq,
+       NOT up AND NOT coalesce(up_before, false) AS hidden
+FROM (SELECT *, up AND NOT continues AS starts
+      FROM (SELECT *, coalesce(up AND up_before AND (c1 IS NOT DISTINCT FROM b_c1), false) AS continues
+            FROM (SELECT *, lag(up) OVER k AS up_before, lag(c1) OVER k AS b_c1 FROM __strandline_cdc_filled WINDOW k AS (PARTITION BY c0 ORDER BY seq NULLS FIRST))))
+WINDOW k AS (PARTITION BY c0 ORDER BY seq NULLS FIRST);
+
+-- make __strandline_cdc_result
+SELECT monotonically_increasing_id() AS rowid, q.* FROM (SELECT c0, c1, start_seq, next_seq AS stop_seq FROM __strandline_cdc_line WHERE ends) AS q;
+
+-- ===== diff =====
+
+-- make __strandline_cdc_matched
+SELECT n.rowid AS number, o.old AS old, CASE WHEN (n.start_seq IS NOT NULL OR n.stop_seq IS NOT DISTINCT FROM o.stop_seq) THEN o.row_id END AS row_id,
+       o.old IS NOT NULL AND (n.start_seq IS NOT NULL OR n.stop_seq IS NOT DISTINCT FROM o.stop_seq) AS lives, o.old IS NOT NULL AND n.stop_seq IS NOT DISTINCT FROM o.stop_seq AND (((n.c1 IS NOT DISTINCT FROM o.c1))) AS is_same
+FROM __strandline_cdc_result AS n LEFT JOIN (SELECT *, rowid AS old FROM __strandline_cdc_rows) AS o ON n.c0 = o.c0 AND n.start_seq IS NOT DISTINCT FROM o.start_seq;
+
+-- make __strandline_cdc_full_keys
+SELECT DISTINCT c0 FROM __strandline_cdc_moments WHERE p IS NOT NULL;
+
+-- make __strandline_cdc_needed
+SELECT entry, false AS bare FROM (
+  SELECT r.w AS entry FROM __strandline_cdc_moments AS r SEMI JOIN __strandline_cdc_full_keys AS f ON r.c0 = f.c0
+  UNION ALL SELECT r.p FROM __strandline_cdc_moments AS r SEMI JOIN __strandline_cdc_full_keys AS f ON r.c0 = f.c0
+  UNION ALL SELECT r.d FROM __strandline_cdc_moments AS r SEMI JOIN __strandline_cdc_full_keys AS f ON r.c0 = f.c0 WHERE r.w IS NULL)
+WHERE entry IS NOT NULL
+UNION ALL
+SELECT e.rowid, false FROM __strandline_cdc_line AS l JOIN __strandline_cdc_entries AS e ON e.rowid = l.w ANTI JOIN __strandline_cdc_full_keys AS f ON l.c0 = f.c0
+WHERE NOT (l.starts AND l.ends) OR e.kind = 4
+UNION ALL
+SELECT e.rowid, false FROM __strandline_cdc_line AS l JOIN __strandline_cdc_entries AS e ON e.rowid = l.d ANTI JOIN __strandline_cdc_full_keys AS f ON l.c0 = f.c0
+WHERE l.hidden OR e.kind = 5;
+
+-- ===== write =====
+
+-- target new
+SELECT r.c0 AS `id`, r.c1 AS `name`, r.start_seq AS `__START_AT`, r.stop_seq AS `__END_AT`, m.row_id AS __strandline_row_id, CAST(NULL AS BIGINT) AS __strandline_row_commit_version FROM (SELECT * FROM __strandline_cdc_matched WHERE NOT is_same) AS m JOIN __strandline_cdc_result AS r ON r.rowid = m.number;
+
+-- target dead
+SELECT o.row_file AS __strandline_file, o.row_pos AS __strandline_row FROM (SELECT r.rowid AS old, r.row_file, r.row_pos FROM __strandline_cdc_rows AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c0 = k.c0) AS o ANTI JOIN (SELECT old FROM __strandline_cdc_matched WHERE is_same) AS m ON m.old = o.old;
+
+-- state new
+SELECT e.c0 AS `id`, e.seq AS `__strandline_sequence`, e.kind AS `__strandline_kind`, CASE WHEN NOT n.bare AND e.kind NOT IN (0, 5) THEN e.c1 END AS `name` FROM __strandline_cdc_needed AS n JOIN __strandline_cdc_entries AS e ON e.rowid = n.entry WHERE NOT (e.stored = 2 OR (e.stored = 1 AND n.bare));
+
+-- state dead
+SELECT r.row_file AS __strandline_file, r.row_pos AS __strandline_row FROM (SELECT *, rowid AS entry FROM __strandline_cdc_entries) AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c0 = k.c0 ANTI JOIN (SELECT n.entry FROM __strandline_cdc_needed AS n JOIN __strandline_cdc_entries AS e ON e.rowid = n.entry WHERE (e.stored = 2 OR (e.stored = 1 AND n.bare))) AS s ON s.entry = r.entry WHERE r.row_file IS NOT NULL;
+
+-- metrics
+SELECT
+  (SELECT count(*) FROM __strandline_cdc_matched WHERE NOT is_same) AS num_upserted_rows,
+  (SELECT count(*) FROM (SELECT o.row_file AS __strandline_file, o.row_pos AS __strandline_row FROM (SELECT r.rowid AS old, r.row_file, r.row_pos FROM __strandline_cdc_rows AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c0 = k.c0) AS o ANTI JOIN (SELECT old FROM __strandline_cdc_matched WHERE is_same) AS m ON m.old = o.old)) - (SELECT count(*) FROM __strandline_cdc_matched WHERE NOT is_same AND lives) AS num_deleted_rows,
+  (SELECT count(*) FROM __strandline_cdc_events) AS num_input_rows,
+  (SELECT count(*) FROM (
+     SELECT e.seq, k.known FROM __strandline_cdc_events AS e
+     LEFT JOIN (SELECT c0, max_by(seq, seq) AS known FROM (SELECT c0, seq FROM __strandline_cdc_entries WHERE src < 2 UNION ALL SELECT e.c0, e.seq FROM __strandline_cdc_entries AS e JOIN __strandline_cdc_edited AS k ON e.c0 = k.c0 WHERE e.src < 2 AND NOT (e.src = 1 AND e.stored = 0) UNION ALL SELECT b.c0, b.seq FROM (SELECT CAST(__strandline_target.`id` AS BIGINT) AS c0, __strandline_target.`__START_AT` AS seq FROM target_before AS __strandline_target) AS b JOIN __strandline_cdc_edited AS k ON b.c0 = k.c0 UNION ALL SELECT * FROM (SELECT b.c0, b.seq FROM (SELECT CAST(__strandline_target.`id` AS BIGINT) AS c0, __strandline_target.`__END_AT` AS seq FROM target_before AS __strandline_target) AS b JOIN __strandline_cdc_edited AS k ON b.c0 = k.c0) WHERE seq IS NOT NULL) GROUP BY c0) AS k
+       ON e.kind <> 2 AND e.c0 = k.c0) AS e WHERE coalesce(seq < known, false)) AS num_late_rows,
+  (SELECT count(*) FROM (SELECT DISTINCT * FROM __strandline_cdc_conflicts)) AS num_sequence_conflicts,
+  (SELECT min(concat_ws(', ', 'id = ' || coalesce(CAST(x.c0 AS STRING), 'NULL')) || ', sequence = ' || CAST(x.seq AS STRING)) FROM __strandline_cdc_conflicts AS x) AS conflict_example;

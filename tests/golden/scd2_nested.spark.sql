@@ -1,0 +1,282 @@
+-- ===== stage =====
+
+-- make __strandline_cdc_payload
+SELECT monotonically_increasing_id() AS rowid, q.* FROM (
+SELECT *, xxhash64(CASE WHEN c2 IS NOT NULL THEN named_struct('city', (c2).`city`, 'tags', sort_array(transform(map_entries((c2).`tags`), __strandline_x0 -> named_struct('p0', (__strandline_x0).`key`, 'p1', (__strandline_x0).`value`)))) END, c1) AS hash FROM (
+  SELECT c0, c1, c2, seq, CAST(NULL AS STRUCT<`seq`: BIGINT, `id`: BIGINT>) AS end_seq, kind, CAST(2 AS TINYINT) AS src,
+         CAST(NULL AS INTEGER) AS row_file, CAST(NULL AS BIGINT) AS row_pos, CAST(NULL AS BIGINT) AS row_id
+  FROM (SELECT CAST(__strandline_source.`id` AS BIGINT) AS c0, CAST(__strandline_source.`weight` AS DOUBLE) AS c1, CAST(__strandline_source.`place` AS STRUCT<`city`: STRING, `tags`: MAP<STRING, INT>>) AS c2, CAST(struct(seq, id) AS STRUCT<`seq`: BIGINT, `id`: BIGINT>) AS seq, CAST(1 AS TINYINT) AS kind FROM source AS __strandline_source))) AS q;
+
+-- ===== validate =====
+
+-- check AUTOCDC_MICROBATCH_VALIDATION.NULL_SEQUENCE
+SELECT count(*), min(concat_ws(', ', 'id = ' || coalesce(CAST(e.c0 AS STRING), 'NULL'))) FROM __strandline_cdc_payload AS e WHERE e.seq IS NULL;
+
+-- check AUTOCDC_MICROBATCH_VALIDATION.NULL_KEY
+SELECT count(*), min(concat_ws(', ', 'id = ' || coalesce(CAST(e.c0 AS STRING), 'NULL')) || ', sequence = ' || CAST(e.seq AS STRING)) FROM __strandline_cdc_payload AS e WHERE e.kind <> 2 AND (e.c0 IS NULL);
+
+-- ===== load =====
+
+-- make __strandline_cdc_keys
+SELECT DISTINCT c0 FROM __strandline_cdc_payload;
+
+-- change __strandline_cdc_payload
+SELECT * FROM __strandline_cdc_payload UNION ALL SELECT (SELECT coalesce(max(rowid), -1) + 1 FROM __strandline_cdc_payload) + monotonically_increasing_id(), q.* FROM (
+SELECT *, xxhash64(CASE WHEN c2 IS NOT NULL THEN named_struct('city', (c2).`city`, 'tags', sort_array(transform(map_entries((c2).`tags`), __strandline_x0 -> named_struct('p0', (__strandline_x0).`key`, 'p1', (__strandline_x0).`value`)))) END, c1) AS hash FROM (
+  SELECT c0, c1, c2, seq, stop_seq AS end_seq, kind, CAST(1 AS TINYINT) AS src,
+         row_file AS row_file, row_pos AS row_pos, row_id AS row_id
+  FROM (SELECT r.* FROM (SELECT CAST(__strandline_target.`id` AS BIGINT) AS c0, CAST(__strandline_target.`weight` AS DOUBLE) AS c1, CAST(__strandline_target.`place` AS STRUCT<`city`: STRING, `tags`: MAP<STRING, INT>>) AS c2, __strandline_target.`__START_AT` AS seq, __strandline_target.`__END_AT` AS stop_seq, CAST(1 AS TINYINT) AS kind, __strandline_target.__strandline_file AS row_file, __strandline_target.__strandline_row AS row_pos, __strandline_target.__strandline_row_id AS row_id FROM target AS __strandline_target) AS r SEMI JOIN __strandline_cdc_keys AS k ON r.c0 = k.c0))) AS q;
+
+-- change __strandline_cdc_payload
+SELECT * FROM __strandline_cdc_payload UNION ALL SELECT (SELECT coalesce(max(rowid), -1) + 1 FROM __strandline_cdc_payload) + monotonically_increasing_id(), q.* FROM (
+SELECT *, xxhash64(CASE WHEN c2 IS NOT NULL THEN named_struct('city', (c2).`city`, 'tags', sort_array(transform(map_entries((c2).`tags`), __strandline_x0 -> named_struct('p0', (__strandline_x0).`key`, 'p1', (__strandline_x0).`value`)))) END, c1) AS hash FROM (
+  SELECT c0, c1, c2, seq, CAST(NULL AS STRUCT<`seq`: BIGINT, `id`: BIGINT>) AS end_seq, kind, CAST(0 AS TINYINT) AS src,
+         row_file AS row_file, row_pos AS row_pos, CAST(NULL AS BIGINT) AS row_id
+  FROM (SELECT r.* FROM (SELECT CAST(__strandline_state.`id` AS BIGINT) AS c0, CAST(__strandline_state.`place` AS STRUCT<`city`: STRING, `tags`: MAP<STRING, INT>>) AS c2, CAST(__strandline_state.`weight` AS DOUBLE) AS c1, CAST(__strandline_state.`__strandline_sequence` AS STRUCT<`seq`: BIGINT, `id`: BIGINT>) AS seq, __strandline_state.`__strandline_kind` AS kind, __strandline_state.__strandline_file AS row_file, __strandline_state.__strandline_row AS row_pos FROM state AS __strandline_state) AS r SEMI JOIN __strandline_cdc_keys AS k ON r.c0 = k.c0))) AS q;
+
+-- check AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS
+SELECT count(*), min(concat_ws(', ', 'id = ' || coalesce(CAST(p.c0 AS STRING), 'NULL'))) FROM __strandline_cdc_payload AS p WHERE src = 1 AND end_seq IS NOT NULL AND seq IS NOT NULL AND CASE WHEN end_seq IS NOT NULL THEN named_struct('p0', (end_seq).`seq` IS NOT NULL, 'p1', (end_seq).`seq`, 'p2', (end_seq).`id` IS NOT NULL, 'p3', (end_seq).`id`) END <= CASE WHEN seq IS NOT NULL THEN named_struct('p0', (seq).`seq` IS NOT NULL, 'p1', (seq).`seq`, 'p2', (seq).`id` IS NOT NULL, 'p3', (seq).`id`) END;
+
+-- ===== merge =====
+
+-- make __strandline_cdc_won
+SELECT CAST(NULL AS BIGINT) AS winner WHERE false;
+
+-- make __strandline_cdc_splits
+SELECT CAST(NULL AS BIGINT) AS splits WHERE false;
+
+-- make __strandline_cdc_line
+WITH claims AS (
+  SELECT p.c0, p.seq, p.kind AS up, p.src, p.rowid AS entry,
+         CASE WHEN p.kind = 1 THEN p.rowid END AS claim, p.hash
+  FROM __strandline_cdc_payload AS p 
+  UNION ALL
+  SELECT p.c0, p.end_seq, CAST(0 AS TINYINT), p.src, p.rowid, CAST(NULL AS BIGINT), 0L
+  FROM __strandline_cdc_payload AS p  WHERE p.src = 1 AND p.end_seq IS NOT NULL),
+sorted AS (
+  SELECT c0, seq, up, src, entry, hash, false AS split, row_number() OVER (PARTITION BY c0 ORDER BY CASE WHEN seq IS NOT NULL THEN named_struct('p0', (seq).`seq` IS NOT NULL, 'p1', (seq).`seq`, 'p2', (seq).`id` IS NOT NULL, 'p3', (seq).`id`) END NULLS FIRST, up DESC, false DESC, src, entry) AS place
+  FROM claims AS u  ),
+marked AS (
+  SELECT *, c0 IS DISTINCT FROM lag(c0) OVER (PARTITION BY c0 ORDER BY place) AS new_key, lag(seq) OVER (PARTITION BY c0 ORDER BY place) AS seq_before FROM sorted),
+coded AS (
+  SELECT *, entry * 16 + CASE WHEN new_key OR seq IS DISTINCT FROM seq_before THEN 8 ELSE 0 END + up * 4 + src AS code
+  FROM marked),
+ahead AS (
+  SELECT *, lead(code, 1, CAST(8 AS BIGINT)) OVER (PARTITION BY c0 ORDER BY place) AS code_1, lead(code, 2, CAST(8 AS BIGINT)) OVER (PARTITION BY c0 ORDER BY place) AS code_2 FROM coded),
+grouped AS (
+  SELECT c0, seq, up = 1 AS up, src, entry, hash, split, new_key, place,
+         CASE WHEN code & 7 = 5 THEN entry
+              WHEN code_1 & 15 = 5 THEN code_1 >> 4
+              WHEN code_1 & 8 = 0 AND code_2 & 15 = 5 THEN code_2 >> 4 END AS old_entry,
+         up = 1 AND (code_1 & 15 = 6 OR (code_1 & 8 = 0 AND code_2 & 15 = 6)) AS tied,
+         (code & 7 = 5 AND code_1 & 15 = 5)
+           OR (code_1 & 15 = 5 AND code_2 & 15 = 5) AS doubled
+  FROM ahead WHERE code & 8 = 8),
+joined AS (
+  SELECT *, NOT new_key AND lag(up) OVER (PARTITION BY c0 ORDER BY place) AS follows,
+         lag(hash) OVER (PARTITION BY c0 ORDER BY place) = hash AND NOT split AS same_hash, lag(entry) OVER (PARTITION BY c0 ORDER BY place) AS entry_before
+  FROM grouped),
+continued AS (SELECT *, coalesce(up AND follows AND same_hash, false) AS continues FROM joined),
+folded AS (
+  SELECT *, lead(continues, 1, false) OVER (PARTITION BY c0 ORDER BY place) AS goes_on, lead(new_key, 1, true) OVER (PARTITION BY c0 ORDER BY place) AS is_final,
+         lead(seq) OVER (PARTITION BY c0 ORDER BY place) AS seq_after
+  FROM continued)
+SELECT c0, seq, up, src, entry, old_entry, tied, doubled,
+       up AND NOT continues AS starts, up AND NOT goes_on AS ends,
+       CASE WHEN NOT is_final THEN seq_after END AS next_seq,
+       NOT up AND NOT coalesce(follows, false) AS hidden,
+       CASE WHEN continues THEN entry_before END AS before_entry,
+       count(CASE WHEN up AND NOT continues THEN 1 END) OVER (PARTITION BY c0 ORDER BY place ROWS UNBOUNDED PRECEDING) AS run
+FROM folded;
+
+-- check AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS
+SELECT count(*), min(concat_ws(', ', 'id = ' || coalesce(CAST(l.c0 AS STRING), 'NULL'))) FROM __strandline_cdc_line AS l WHERE doubled;
+
+-- make __strandline_cdc_tied
+-- only if SELECT count(*) FROM __strandline_cdc_line WHERE tied
+SELECT t.c0, t.seq, t.entry, t.rival, p.c2, p.c1, row_number() OVER w AS standing, lag(t.rival) OVER w AS rival_before
+FROM (SELECT l.c0, l.seq, l.entry, e.rowid AS rival
+      FROM __strandline_cdc_line AS l JOIN __strandline_cdc_payload AS e ON e.c0 = l.c0 AND e.seq = l.seq
+      WHERE l.tied AND e.src = 2 AND e.kind = 1
+      UNION ALL
+      SELECT l.c0, l.seq, l.entry, l.entry FROM __strandline_cdc_line AS l WHERE l.tied AND l.src <> 2) AS t
+JOIN __strandline_cdc_payload AS p ON p.rowid = t.rival
+WINDOW w AS (PARTITION BY t.c0, t.seq ORDER BY CASE WHEN p.c2 IS NOT NULL THEN named_struct('p0', (p.c2).`city` IS NOT NULL, 'p1', (p.c2).`city`, 'p2', (p.c2).`tags` IS NOT NULL, 'p3', sort_array(transform(map_entries((p.c2).`tags`), __strandline_x0 -> named_struct('p0', (__strandline_x0).`key`, 'p1', (__strandline_x0).`value` IS NOT NULL, 'p2', (__strandline_x0).`value`)))) END DESC NULLS LAST, p.c1 DESC NULLS LAST, CAST(p.c2 AS STRING) DESC NULLS LAST, CAST(p.c1 AS STRING) DESC NULLS LAST, p.src, p.rowid);
+
+-- make __strandline_cdc_conflicts
+-- only if SELECT count(*) FROM __strandline_cdc_line WHERE tied
+SELECT DISTINCT x.c0, x.seq FROM __strandline_cdc_tied AS x JOIN __strandline_cdc_tied AS y ON y.rival = x.rival_before WHERE NOT ((CASE WHEN x.c2 IS NOT NULL THEN named_struct('city', (x.c2).`city`, 'tags', sort_array(transform(map_entries((x.c2).`tags`), __strandline_x0 -> named_struct('p0', (__strandline_x0).`key`, 'p1', (__strandline_x0).`value`)))) END IS NOT DISTINCT FROM CASE WHEN y.c2 IS NOT NULL THEN named_struct('city', (y.c2).`city`, 'tags', sort_array(transform(map_entries((y.c2).`tags`), __strandline_x0 -> named_struct('p0', (__strandline_x0).`key`, 'p1', (__strandline_x0).`value`)))) END) AND (x.c1 IS NOT DISTINCT FROM y.c1));
+
+-- change __strandline_cdc_won
+SELECT * FROM __strandline_cdc_won UNION ALL SELECT * FROM (SELECT rival FROM __strandline_cdc_tied WHERE standing = 1 AND rival <> entry);
+
+-- make __strandline_cdc_redo
+SELECT DISTINCT c0 FROM __strandline_cdc_tied WHERE standing = 1 AND rival <> entry;
+
+-- change __strandline_cdc_line
+-- only if SELECT count(*) FROM __strandline_cdc_won
+SELECT r.* FROM __strandline_cdc_line AS r ANTI JOIN __strandline_cdc_redo AS f ON r.c0 = f.c0;
+
+-- change __strandline_cdc_line
+-- only if SELECT count(*) FROM __strandline_cdc_won
+SELECT * FROM __strandline_cdc_line UNION ALL SELECT * FROM (
+WITH claims AS (
+  SELECT p.c0, p.seq, p.kind AS up, p.src, p.rowid AS entry,
+         CASE WHEN p.kind = 1 THEN p.rowid END AS claim, p.hash
+  FROM __strandline_cdc_payload AS p SEMI JOIN __strandline_cdc_redo AS k ON p.c0 = k.c0
+  UNION ALL
+  SELECT p.c0, p.end_seq, CAST(0 AS TINYINT), p.src, p.rowid, CAST(NULL AS BIGINT), 0L
+  FROM __strandline_cdc_payload AS p SEMI JOIN __strandline_cdc_redo AS k ON p.c0 = k.c0 WHERE p.src = 1 AND p.end_seq IS NOT NULL),
+sorted AS (
+  SELECT c0, seq, up, src, entry, hash, x.splits IS NOT NULL AS split, row_number() OVER (PARTITION BY c0 ORDER BY CASE WHEN seq IS NOT NULL THEN named_struct('p0', (seq).`seq` IS NOT NULL, 'p1', (seq).`seq`, 'p2', (seq).`id` IS NOT NULL, 'p3', (seq).`id`) END NULLS FIRST, up DESC, w.winner IS NOT NULL DESC, src, entry) AS place
+  FROM claims AS u LEFT JOIN __strandline_cdc_won AS w ON w.winner = u.claim LEFT JOIN __strandline_cdc_splits AS x ON x.splits = u.claim ),
+marked AS (
+  SELECT *, c0 IS DISTINCT FROM lag(c0) OVER (PARTITION BY c0 ORDER BY place) AS new_key, lag(seq) OVER (PARTITION BY c0 ORDER BY place) AS seq_before FROM sorted),
+coded AS (
+  SELECT *, entry * 16 + CASE WHEN new_key OR seq IS DISTINCT FROM seq_before THEN 8 ELSE 0 END + up * 4 + src AS code
+  FROM marked),
+ahead AS (
+  SELECT *, lead(code, 1, CAST(8 AS BIGINT)) OVER (PARTITION BY c0 ORDER BY place) AS code_1, lead(code, 2, CAST(8 AS BIGINT)) OVER (PARTITION BY c0 ORDER BY place) AS code_2 FROM coded),
+grouped AS (
+  SELECT c0, seq, up = 1 AS up, src, entry, hash, split, new_key, place,
+         CASE WHEN code & 7 = 5 THEN entry
+              WHEN code_1 & 15 = 5 THEN code_1 >> 4
+              WHEN code_1 & 8 = 0 AND code_2 & 15 = 5 THEN code_2 >> 4 END AS old_entry,
+         up = 1 AND (code_1 & 15 = 6 OR (code_1 & 8 = 0 AND code_2 & 15 = 6)) AS tied,
+         (code & 7 = 5 AND code_1 & 15 = 5)
+           OR (code_1 & 15 = 5 AND code_2 & 15 = 5) AS doubled
+  FROM ahead WHERE code & 8 = 8),
+joined AS (
+  SELECT *, NOT new_key AND lag(up) OVER (PARTITION BY c0 ORDER BY place) AS follows,
+         lag(hash) OVER (PARTITION BY c0 ORDER BY place) = hash AND NOT split AS same_hash, lag(entry) OVER (PARTITION BY c0 ORDER BY place) AS entry_before
+  FROM grouped),
+continued AS (SELECT *, coalesce(up AND follows AND same_hash, false) AS continues FROM joined),
+folded AS (
+  SELECT *, lead(continues, 1, false) OVER (PARTITION BY c0 ORDER BY place) AS goes_on, lead(new_key, 1, true) OVER (PARTITION BY c0 ORDER BY place) AS is_final,
+         lead(seq) OVER (PARTITION BY c0 ORDER BY place) AS seq_after
+  FROM continued)
+SELECT c0, seq, up, src, entry, old_entry, tied, doubled,
+       up AND NOT continues AS starts, up AND NOT goes_on AS ends,
+       CASE WHEN NOT is_final THEN seq_after END AS next_seq,
+       NOT up AND NOT coalesce(follows, false) AS hidden,
+       CASE WHEN continues THEN entry_before END AS before_entry,
+       count(CASE WHEN up AND NOT continues THEN 1 END) OVER (PARTITION BY c0 ORDER BY place ROWS UNBOUNDED PRECEDING) AS run
+FROM folded);
+
+-- change __strandline_cdc_splits
+-- only if SELECT count(before_entry) FROM __strandline_cdc_line
+SELECT * FROM __strandline_cdc_splits UNION ALL SELECT * FROM (
+SELECT l.entry FROM (SELECT entry, before_entry FROM __strandline_cdc_line WHERE before_entry IS NOT NULL) AS l
+JOIN __strandline_cdc_payload AS x ON x.rowid = l.entry JOIN __strandline_cdc_payload AS y ON y.rowid = l.before_entry
+WHERE (CASE WHEN x.c2 IS NOT NULL THEN named_struct('city', (x.c2).`city`, 'tags', sort_array(transform(map_entries((x.c2).`tags`), __strandline_x0 -> named_struct('p0', (__strandline_x0).`key`, 'p1', (__strandline_x0).`value`)))) END IS DISTINCT FROM CASE WHEN y.c2 IS NOT NULL THEN named_struct('city', (y.c2).`city`, 'tags', sort_array(transform(map_entries((y.c2).`tags`), __strandline_x0 -> named_struct('p0', (__strandline_x0).`key`, 'p1', (__strandline_x0).`value`)))) END) OR (x.c1 IS DISTINCT FROM y.c1));
+
+-- make __strandline_cdc_redo
+SELECT DISTINCT l.c0 FROM __strandline_cdc_line AS l JOIN __strandline_cdc_splits AS x ON x.splits = l.entry;
+
+-- change __strandline_cdc_line
+-- only if SELECT count(*) FROM __strandline_cdc_splits
+SELECT r.* FROM __strandline_cdc_line AS r ANTI JOIN __strandline_cdc_redo AS f ON r.c0 = f.c0;
+
+-- change __strandline_cdc_line
+-- only if SELECT count(*) FROM __strandline_cdc_splits
+SELECT * FROM __strandline_cdc_line UNION ALL SELECT * FROM (
+WITH claims AS (
+  SELECT p.c0, p.seq, p.kind AS up, p.src, p.rowid AS entry,
+         CASE WHEN p.kind = 1 THEN p.rowid END AS claim, p.hash
+  FROM __strandline_cdc_payload AS p SEMI JOIN __strandline_cdc_redo AS k ON p.c0 = k.c0
+  UNION ALL
+  SELECT p.c0, p.end_seq, CAST(0 AS TINYINT), p.src, p.rowid, CAST(NULL AS BIGINT), 0L
+  FROM __strandline_cdc_payload AS p SEMI JOIN __strandline_cdc_redo AS k ON p.c0 = k.c0 WHERE p.src = 1 AND p.end_seq IS NOT NULL),
+sorted AS (
+  SELECT c0, seq, up, src, entry, hash, x.splits IS NOT NULL AS split, row_number() OVER (PARTITION BY c0 ORDER BY CASE WHEN seq IS NOT NULL THEN named_struct('p0', (seq).`seq` IS NOT NULL, 'p1', (seq).`seq`, 'p2', (seq).`id` IS NOT NULL, 'p3', (seq).`id`) END NULLS FIRST, up DESC, w.winner IS NOT NULL DESC, src, entry) AS place
+  FROM claims AS u LEFT JOIN __strandline_cdc_won AS w ON w.winner = u.claim LEFT JOIN __strandline_cdc_splits AS x ON x.splits = u.claim ),
+marked AS (
+  SELECT *, c0 IS DISTINCT FROM lag(c0) OVER (PARTITION BY c0 ORDER BY place) AS new_key, lag(seq) OVER (PARTITION BY c0 ORDER BY place) AS seq_before FROM sorted),
+coded AS (
+  SELECT *, entry * 16 + CASE WHEN new_key OR seq IS DISTINCT FROM seq_before THEN 8 ELSE 0 END + up * 4 + src AS code
+  FROM marked),
+ahead AS (
+  SELECT *, lead(code, 1, CAST(8 AS BIGINT)) OVER (PARTITION BY c0 ORDER BY place) AS code_1, lead(code, 2, CAST(8 AS BIGINT)) OVER (PARTITION BY c0 ORDER BY place) AS code_2 FROM coded),
+grouped AS (
+  SELECT c0, seq, up = 1 AS up, src, entry, hash, split, new_key, place,
+         CASE WHEN code & 7 = 5 THEN entry
+              WHEN code_1 & 15 = 5 THEN code_1 >> 4
+              WHEN code_1 & 8 = 0 AND code_2 & 15 = 5 THEN code_2 >> 4 END AS old_entry,
+         up = 1 AND (code_1 & 15 = 6 OR (code_1 & 8 = 0 AND code_2 & 15 = 6)) AS tied,
+         (code & 7 = 5 AND code_1 & 15 = 5)
+           OR (code_1 & 15 = 5 AND code_2 & 15 = 5) AS doubled
+  FROM ahead WHERE code & 8 = 8),
+joined AS (
+  SELECT *, NOT new_key AND lag(up) OVER (PARTITION BY c0 ORDER BY place) AS follows,
+         lag(hash) OVER (PARTITION BY c0 ORDER BY place) = hash AND NOT split AS same_hash, lag(entry) OVER (PARTITION BY c0 ORDER BY place) AS entry_before
+  FROM grouped),
+continued AS (SELECT *, coalesce(up AND follows AND same_hash, false) AS continues FROM joined),
+folded AS (
+  SELECT *, lead(continues, 1, false) OVER (PARTITION BY c0 ORDER BY place) AS goes_on, lead(new_key, 1, true) OVER (PARTITION BY c0 ORDER BY place) AS is_final,
+         lead(seq) OVER (PARTITION BY c0 ORDER BY place) AS seq_after
+  FROM continued)
+SELECT c0, seq, up, src, entry, old_entry, tied, doubled,
+       up AND NOT continues AS starts, up AND NOT goes_on AS ends,
+       CASE WHEN NOT is_final THEN seq_after END AS next_seq,
+       NOT up AND NOT coalesce(follows, false) AS hidden,
+       CASE WHEN continues THEN entry_before END AS before_entry,
+       count(CASE WHEN up AND NOT continues THEN 1 END) OVER (PARTITION BY c0 ORDER BY place ROWS UNBOUNDED PRECEDING) AS run
+FROM folded);
+
+-- ===== fold =====
+
+-- make __strandline_cdc_runs
+SELECT r.start_seq, r.stop_seq, r.last_entry, r.last_src, r.old_entry, p.end_seq AS old_stop, p.row_id AS old_row_id
+FROM (SELECT seq AS start_seq, next_seq AS stop_seq, entry AS last_entry, src AS last_src, old_entry
+      FROM __strandline_cdc_line WHERE starts AND ends
+      UNION ALL
+      SELECT a.seq, b.next_seq, b.entry, b.src, a.old_entry
+      FROM __strandline_cdc_line AS a JOIN __strandline_cdc_line AS b ON b.c0 = a.c0 AND b.run = a.run
+      WHERE a.starts AND NOT a.ends AND b.ends AND NOT b.starts) AS r
+LEFT JOIN (SELECT rowid AS entry, end_seq, row_id FROM __strandline_cdc_payload WHERE src = 1) AS p ON p.entry = r.old_entry;
+
+-- ===== diff =====
+
+-- make __strandline_cdc_kept
+SELECT r.old_entry AS entry FROM __strandline_cdc_runs AS r WHERE r.old_entry IS NOT NULL AND r.old_stop IS NOT DISTINCT FROM r.stop_seq AND r.last_src <> 2;
+
+-- change __strandline_cdc_kept
+-- only if SELECT count(*) FROM __strandline_cdc_runs AS r WHERE r.old_entry IS NOT NULL AND r.old_stop IS NOT DISTINCT FROM r.stop_seq AND r.last_src = 2
+SELECT * FROM __strandline_cdc_kept UNION ALL SELECT * FROM (
+SELECT r.old_entry FROM (SELECT * FROM __strandline_cdc_runs AS r WHERE r.old_entry IS NOT NULL AND r.old_stop IS NOT DISTINCT FROM r.stop_seq AND r.last_src = 2) AS r
+JOIN __strandline_cdc_payload AS x ON x.rowid = r.last_entry JOIN __strandline_cdc_payload AS y ON y.rowid = r.old_entry
+WHERE (((CASE WHEN x.c2 IS NOT NULL THEN named_struct('city', (x.c2).`city`, 'tags', sort_array(transform(map_entries((x.c2).`tags`), __strandline_x0 -> named_struct('p0', (__strandline_x0).`key`, 'p1', (__strandline_x0).`value`)))) END IS NOT DISTINCT FROM CASE WHEN y.c2 IS NOT NULL THEN named_struct('city', (y.c2).`city`, 'tags', sort_array(transform(map_entries((y.c2).`tags`), __strandline_x0 -> named_struct('p0', (__strandline_x0).`key`, 'p1', (__strandline_x0).`value`)))) END) AND (x.c1 IS NOT DISTINCT FROM y.c1)) AND CAST(x.c2 AS STRING) IS NOT DISTINCT FROM CAST(y.c2 AS STRING) AND CAST(x.c1 AS STRING) IS NOT DISTINCT FROM CAST(y.c1 AS STRING)));
+
+-- make __strandline_cdc_changed
+SELECT r.start_seq, r.stop_seq, r.last_entry, CASE WHEN lives THEN r.old_entry END AS old_entry,
+       CASE WHEN lives THEN r.old_row_id END AS old_row_id
+FROM (SELECT *, start_seq IS NOT NULL OR stop_seq IS NOT DISTINCT FROM old_stop AS lives FROM __strandline_cdc_runs) AS r
+ANTI JOIN __strandline_cdc_kept AS k ON k.entry = r.old_entry;
+
+-- ===== write =====
+
+-- target new
+SELECT p.c0 AS `id`, p.c1 AS `weight`, p.c2 AS `place`, r.start_seq AS `__START_AT`, r.stop_seq AS `__END_AT`, r.old_row_id AS __strandline_row_id, CAST(NULL AS BIGINT) AS __strandline_row_commit_version FROM __strandline_cdc_changed AS r JOIN __strandline_cdc_payload AS p ON p.rowid = r.last_entry;
+
+-- target dead
+SELECT p.row_file AS __strandline_file, p.row_pos AS __strandline_row FROM __strandline_cdc_payload AS p ANTI JOIN __strandline_cdc_kept AS k ON k.entry = p.rowid WHERE p.src = 1;
+
+-- state new
+SELECT p.c0 AS `id`, l.seq AS `__strandline_sequence`, CAST(l.up AS TINYINT) AS `__strandline_kind`, CASE WHEN l.up THEN p.c1 END AS `weight`, CASE WHEN l.up THEN p.c2 END AS `place` FROM __strandline_cdc_line AS l JOIN __strandline_cdc_payload AS p ON p.rowid = l.entry WHERE l.src <> 0 AND (l.up AND NOT (l.starts AND l.ends) OR l.hidden);
+
+-- state dead
+SELECT p.row_file AS __strandline_file, p.row_pos AS __strandline_row FROM __strandline_cdc_payload AS p ANTI JOIN (SELECT l.entry FROM __strandline_cdc_line AS l WHERE l.src = 0 AND (l.up AND NOT (l.starts AND l.ends) OR l.hidden)) AS k ON k.entry = p.rowid WHERE p.src = 0;
+
+-- metrics
+SELECT
+  (SELECT count(*) FROM __strandline_cdc_changed) AS num_upserted_rows,
+  (SELECT count(*) FROM (SELECT p.row_file AS __strandline_file, p.row_pos AS __strandline_row FROM __strandline_cdc_payload AS p ANTI JOIN __strandline_cdc_kept AS k ON k.entry = p.rowid WHERE p.src = 1)) - (SELECT count(old_entry) FROM __strandline_cdc_changed) AS num_deleted_rows,
+  (SELECT count(*) FROM __strandline_cdc_payload WHERE src = 2) AS num_input_rows,
+  (SELECT count(*) FROM __strandline_cdc_payload AS e
+   JOIN (SELECT c0, max(CASE WHEN seq IS NOT NULL THEN named_struct('p0', (seq).`seq` IS NOT NULL, 'p1', (seq).`seq`, 'p2', (seq).`id` IS NOT NULL, 'p3', (seq).`id`) END) AS known
+         FROM (SELECT c0, seq FROM __strandline_cdc_payload WHERE src <> 2
+               UNION ALL SELECT c0, end_seq FROM __strandline_cdc_payload WHERE src = 1)
+         WHERE seq IS NOT NULL GROUP BY ALL) AS k ON e.c0 = k.c0
+   WHERE e.src = 2 AND CASE WHEN e.seq IS NOT NULL THEN named_struct('p0', (e.seq).`seq` IS NOT NULL, 'p1', (e.seq).`seq`, 'p2', (e.seq).`id` IS NOT NULL, 'p3', (e.seq).`id`) END < k.known) AS num_late_rows,
+  (SELECT count(*) FROM __strandline_cdc_conflicts) AS num_sequence_conflicts,
+  (SELECT min(concat_ws(', ', 'id = ' || coalesce(CAST(x.c0 AS STRING), 'NULL')) || ', sequence = ' || CAST(x.seq AS STRING)) FROM __strandline_cdc_conflicts AS x) AS conflict_example;

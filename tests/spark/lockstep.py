@@ -1,0 +1,125 @@
+"""Runs cases on Spark beside the embedded engine: before each update of a pipeline its programs are
+printed as the warehouse stands, and Spark runs them on the events of that update."""
+
+import json
+import shutil
+from dataclasses import dataclass, field, replace
+
+import cases as loader
+import runner
+from backend import Backend, CheckFailed, Tables
+from harness import call, quote, run_pipeline, sql_text
+
+VARIANT = "way_to_run"  # a key column that keeps the ways to run a case apart in one table
+
+
+@dataclass
+class Job:
+    """One case: all its variants side by side, as rows of different keys, where it can be so."""
+
+    case: loader.Case
+    steps: list
+    target: str
+    variants: list  # names; one of a case that runs alone
+    is_merged: bool = False
+    tables: Tables = field(default_factory=Tables.empty)
+    problems: list = field(default_factory=list)
+    after: dict = field(default_factory=dict)  # step number -> Spark's rows
+    rows: list = field(default_factory=list)
+    embedded_rows: list = field(default_factory=list)
+
+    @property
+    def variant(self):
+        return ", ".join(self.variants)
+
+    def rows_of(self, rows, variant):
+        if not self.is_merged:
+            return rows
+        return [{name: value for name, value in row.items() if name != VARIANT} for row in rows if row[VARIANT] == variant]
+
+
+def with_variant(flow):
+    clauses = tuple(clause.replace("COLUMNS (", f"COLUMNS ({quote(VARIANT)}, ", 1) if clause.startswith("COLUMNS (") else clause
+                    for clause in flow.clauses)
+    return replace(flow, schema={**flow.schema, VARIANT: "STRING"}, keys=(*flow.keys, VARIANT), clauses=clauses)
+
+
+def merged_steps(variants):
+    steps = []
+    for number in range(max(len(steps) for _, steps in variants)):
+        events = [{**event, VARIANT: name} for name, of_variant in variants if number < len(of_variant)
+                  for event in of_variant[number].events]
+        steps.append(loader.Step([with_variant(variants[0][1][-1].flows[-1])], events))
+    return steps
+
+
+def jobs_of(case_list):
+    jobs = []
+    for case in case_list:
+        variants = list(loader.variants(case))
+        truncates = any("TRUNCATE" in clause for step in case.steps for flow in step.flows for clause in flow.clauses)
+        if len(variants) > 1 and not truncates:
+            clauses = case.target_clauses
+            if clauses.startswith(" ("):
+                clauses = f" ({quote(VARIANT)} STRING, " + clauses[2:]
+            merged = replace(case, target_clauses=clauses)
+            jobs.append(Job(merged, merged_steps(variants), f"t{len(jobs):04d}", [name for name, _ in variants], True))
+        else:
+            jobs += [Job(case, steps, f"t{len(jobs) + place:04d}", [name])
+                     for place, (name, steps) in enumerate(variants)]
+    return jobs
+
+
+def spark_events(job, number, program, folder, backend):
+    """The step's events as the program's source relation."""
+    step, ddl = job.steps[number], next(r["columns"] for r in program["reads"] if r["name"] == "strandline_source")
+    schema = {**{name: "STRING" for event in step.events for name in event}, **step.flows[-1].schema}
+    names = {name.lower(): name for name in step.flows[-1].schema}
+    file = folder / f"{job.target}-{number}.json"
+    file.write_text("".join(loader.json_line({names.get(name.lower(), name): value for name, value in event.items()}, schema)
+                            for event in step.events), encoding="utf-8")
+    return backend.events(file, ddl)
+
+
+def run_group(jobs, folder, spark):
+    """Runs the jobs side by side, one update a step, and fills in what they gave."""
+    backend = Backend(spark)
+    pipeline, landing, warehouse = folder / "pipeline", folder / "landing", folder / "warehouse"
+    pipeline.mkdir(parents=True)
+    jobs, number = list(jobs), 0
+    while jobs and number < max(len(job.steps) for job in jobs):
+        current = [job for job in jobs if number < len(job.steps)]
+        for job in current:
+            runner.deliver(job, number, landing)
+        runner.write_pipeline(jobs, number, pipeline, landing)
+        printed = call("plan", pipeline, "--warehouse", warehouse, "--dialect", "spark", "--json", timeout=600)
+        plan = json.loads(printed.stdout)
+        assert printed.returncode == 0 and not plan["errors"], json.dumps(plan["errors"], indent=1)
+        programs = {program["flow"].split(".")[-1]: program for program in plan["programs"]}
+        for job in current:
+            step = job.steps[number]
+            if not step.events or job.problems:
+                continue
+            program = programs[f"{job.target}_{step.flows[-1].name}"]
+            try:
+                backend.run(program, spark_events(job, number, program, folder, backend), job.tables)
+            except CheckFailed as failed:
+                job.problems.append(f"step {number}: {failed}")
+            except Exception as problem:  # Spark's own words
+                job.problems.append(f"step {number}: {str(problem)[:3000]}")
+            if step.after is not None and not job.problems:
+                job.after[number] = backend.rows(job.tables.target)
+        run = run_pipeline(pipeline, warehouse, "--threads", "1", timeout=600)
+        assert run.ok, run.explain()
+        for job in current:
+            if job.steps[number].maintenance:
+                sql_text(warehouse, runner.maintenance_of(job.target, warehouse))
+        number += 1
+    found, errors = runner.rows_of(jobs, warehouse)
+    for job in jobs:
+        job.embedded_rows = found.get(job.target, [])
+        if job.target in errors:
+            job.problems.append(errors[job.target])
+        if not job.problems:
+            job.rows = backend.rows(job.tables.target)
+    shutil.rmtree(folder, ignore_errors=True)
