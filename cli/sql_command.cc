@@ -6,9 +6,13 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <memory>
 #include <sstream>
+#include <utility>
+#include <vector>
 
 #include "commands.h"
+#include "progress.h"
 #include "report.h"
 #include "terminal.h"
 
@@ -70,7 +74,46 @@ bool only_blanks(const std::string& text) {
   return text.find_first_not_of(" \t\r\n;") == std::string::npos;
 }
 
-int run_interactive(Session& session, OutputFormat format) {
+// Of the statement that ran last, if it was an update.
+struct LastUpdate {
+  std::vector<Error> errors;
+};
+
+// Progress to the error stream. What an update did goes where the rows go, as long as people read
+// them.
+void show_updates(SessionOptions& options, OutputFormat format, LastUpdate& last) {
+  const auto display = std::make_shared<std::unique_ptr<ProgressDisplay>>();
+  options.on_progress = [display](const Progress& progress) {
+    if (!*display) *display = std::make_unique<ProgressDisplay>();
+    (*display)->show(progress);
+  };
+  options.on_update = [display, format, &last](const UpdateReport& report) {
+    display->reset();
+    last.errors = report.errors;
+    for (const auto& warning : report.warnings) print_warning(warning);
+    if (report.status == UpdateStatus::kInvalid) return;
+    const auto text = report_text(report);
+    if (format == OutputFormat::kTable) {
+      std::cout << text << std::flush;
+    } else {
+      print_err("{}", text);
+    }
+  };
+}
+
+// All that is wrong with a statement; an update may have found more than one mistake.
+void print_failure(const Error& error, const std::string& text, const std::string& file,
+                   LastUpdate& last) {
+  std::vector<Error> errors = std::exchange(last.errors, {});
+  if (errors.empty()) errors.push_back(error);
+  for (const auto& each : errors) {
+    // A declaration that the warehouse keeps stands in a file of its own.
+    const bool elsewhere = each.place && each.place->file != file;
+    print_error(each, elsewhere ? std::string() : text);
+  }
+}
+
+int run_interactive(Session& session, OutputFormat format, LastUpdate& last) {
   print_out("Strandline {}. Statements end with ';', exit or Ctrl-D leaves.\n", version());
   while (true) {
     std::string text;
@@ -101,7 +144,7 @@ int run_interactive(Session& session, OutputFormat format) {
     reset_cancel_flag();
     auto done = session.run(text, "", format, std::cout);
     std::cout.flush();
-    if (!done.ok()) print_error(done.error(), text);
+    if (!done.ok()) print_failure(done.error(), text, "", last);
     reset_cancel_flag();
   }
 }
@@ -160,6 +203,8 @@ int sql_command(const SqlArguments& arguments) {
       return kUsage;
     }
   }
+  LastUpdate last;
+  show_updates(options, arguments.format, last);
   auto session = Session::open(options);
   if (!session.ok()) {
     print_error(session.error());
@@ -170,12 +215,12 @@ int sql_command(const SqlArguments& arguments) {
 
   int code = kDone;
   if (interactive) {
-    code = run_interactive(**session, arguments.format);
+    code = run_interactive(**session, arguments.format, last);
   } else {
     auto done = (*session)->run(text, file, arguments.format, std::cout);
     std::cout.flush();
     if (!done.ok()) {
-      print_error(done.error(), text);
+      print_failure(done.error(), text, file, last);
       code = kFailed;
     } else if (!std::cout) {
       print_err("error: the output cannot be written\n");

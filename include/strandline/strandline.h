@@ -121,6 +121,10 @@ struct SessionOptions {
   std::string directory;  // relative paths in SQL resolve against it; empty = current
   // Tables tell how many rows each INSERT, UPDATE, DELETE and MERGE changed.
   bool show_changed_rows = false;
+  // CREATE and REFRESH of a STREAMING TABLE or MATERIALIZED VIEW run an update, as run_update does:
+  // told while one runs, and of its report once it is done, whether or not it went well.
+  ProgressListener on_progress = {};
+  std::function<void(const UpdateReport&)> on_update = {};
 };
 
 // A range of a table's change data feed; both ends are inclusive.

@@ -24,6 +24,8 @@ class ApiTest : public ::testing::Test {
     SessionOptions options;
     options.warehouse = (directory_ / "w").string();
     options.engine.threads = 2;
+    options.on_update = [this](const UpdateReport& report) { updates_.push_back(report); };
+    options.on_progress = [this](const Progress& progress) { stages_ += progress.stage + " "; };
     auto session = Session::open(options);
     ASSERT_TRUE(session.ok()) << session.error().message;
     session_ = std::move(session).value();
@@ -66,7 +68,32 @@ class ApiTest : public ::testing::Test {
 
   std::filesystem::path directory_;
   std::unique_ptr<Session> session_;
+  std::vector<UpdateReport> updates_;
+  std::string stages_;
 };
+
+TEST_F(ApiTest, StreamingTablesTellWhatTheirUpdatesDid) {
+  execute(
+      "CREATE TABLE src (id INT, s INT); INSERT INTO src VALUES (1, 1), (2, 1);"
+      "CREATE STREAMING TABLE t FLOW AUTO CDC FROM STREAM(src) KEYS (id) SEQUENCE BY s");
+  ASSERT_EQ(updates_.size(), 1u);
+  EXPECT_EQ(updates_[0].status, UpdateStatus::kCompleted);
+  EXPECT_EQ(updates_[0].flows.at(0).metrics.at("num_upserted_rows"), 2);
+  EXPECT_THAT(stages_, HasSubstr("plan"));
+  execute("INSERT INTO src VALUES (1, 0), (3, 1); REFRESH STREAMING TABLE t");
+  ASSERT_EQ(updates_.size(), 2u);
+  EXPECT_EQ(updates_[1].flows.at(0).metrics.at("num_late_rows"), 1);
+  EXPECT_EQ(updates_[1].flows.at(0).metrics.at("num_upserted_rows"), 1);
+  EXPECT_THAT(rows("SELECT id, s FROM t ORDER BY id"), ElementsAre("1|1", "2|1", "3|1"));
+
+  const auto broken = session_->execute(
+      "CREATE STREAMING TABLE u FLOW AUTO CDC FROM STREAM(src) KEYS (x) SEQUENCE BY y");
+  ASSERT_FALSE(broken.ok());
+  ASSERT_EQ(updates_.size(), 3u);
+  EXPECT_EQ(updates_[2].status, UpdateStatus::kInvalid);
+  EXPECT_GT(updates_[2].errors.size(), 1u) << "all mistakes are in the report";
+  EXPECT_EQ(broken.error().code, updates_[2].errors[0].code);
+}
 
 TEST_F(ApiTest, RowsHaveTypes) {
   const auto stream = query(

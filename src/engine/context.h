@@ -1,6 +1,8 @@
 // What every statement of a session works with.
 #pragma once
 
+#include <strandline/strandline.h>
+
 #include <functional>
 #include <map>
 #include <memory>
@@ -23,6 +25,11 @@ struct Context {
   // Relations given as Arrow streams, by folded name: the engine's table that holds them.
   std::map<std::string, std::string> streams;
   std::string directory;  // relative paths resolve against it
+  // Of statements that run an update: what it works with, who is told, what stops it.
+  std::shared_ptr<duck::Database> database;
+  ProgressListener on_progress;
+  std::function<void(const UpdateReport&)> on_update;
+  const std::atomic<bool>* cancel = nullptr;
 
   // Errors: kInvalidArgument WAREHOUSE_NOT_GIVEN.
   Result<catalog::Warehouse*> needs_warehouse() const;

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "engine/names.h"
 #include "engine/relations.h"
+#include "engine/streaming_tables.h"
 #include "sql/lexer.h"
 #include "sql/parser.h"
 
@@ -109,6 +110,7 @@ Status drop(Context& context, const sql::Drop& statement) {
   const auto& parts = statement.name.parts;
   if (statement.what == sql::Drop::What::kSchema) {
     SL_ASSIGN(const auto schema, schema_named(context, statement.name));
+    SL_TRY(drop_declared_tables(context, statement, schema));
     return finish(warehouse->drop_schema(schema.first, schema.second, statement.cascade));
   }
   if (statement.what == sql::Drop::What::kView && parts.size() == 1 && !statement.name.is_path &&
@@ -133,6 +135,8 @@ Status drop(Context& context, const sql::Drop& statement) {
         invalid_argument("EXPECT_TABLE_NOT_VIEW", "{} is a view: use DROP VIEW", name.to_string()),
         statement.name.place);
   }
+  SL_ASSIGN(const bool declared, drop_declared_table(context, statement, name));
+  if (declared) return {};
   SL_ASSIGN(const bool is_table, warehouse->table_exists(name));
   SL_ASSIGN(const bool is_external, warehouse->is_external(name));
   if (!is_table && !is_external)

@@ -9,6 +9,8 @@
 #include "engine/listing.h"
 #include "engine/names.h"
 #include "engine/relations.h"
+#include "engine/streaming_tables.h"
+#include "pipeline/context.h"
 #include "sql/duckdb_printer.h"
 #include "sql/parser.h"
 
@@ -83,7 +85,7 @@ Result<string> describe_view(const Context& context, const sql::TableName& name,
   return listing.query();
 }
 
-Result<string> describe_columns(const FoundTable& found, bool extended) {
+Result<string> describe_columns(const Context& context, const FoundTable& found, bool extended) {
   const auto& snapshot = *found.snapshot;
   ColumnListing listing;
   for (const auto& field : snapshot.schema.fields) {
@@ -134,7 +136,11 @@ Result<string> describe_columns(const FoundTable& found, bool extended) {
   }
   listing.heading("# Detailed Table Information");
   listing.add("Name", found.name, "");
-  listing.add("Type", belongs_to_pipeline(snapshot) ? "STREAMING_TABLE" : "TABLE", "");
+  listing.add("Type",
+              !belongs_to_pipeline(snapshot)                              ? "TABLE"
+              : snapshot.property(pipeline::kDatasetProperty).has_value() ? "MATERIALIZED_VIEW"
+                                                                          : "STREAMING_TABLE",
+              "");
   listing.add("Provider", "delta", "");
   listing.add("Location", found.table.path(), "");
   if (snapshot.metadata.description) listing.add("Comment", *snapshot.metadata.description, "");
@@ -144,6 +150,16 @@ Result<string> describe_columns(const FoundTable& found, bool extended) {
     properties += fmt::format("{}{}={}", properties.empty() ? "" : ",", key, value);
   }
   listing.add("Table Properties", "[" + properties + "]", "");
+  if (const auto pipeline = snapshot.property(pipeline::kPipelineNameProperty)) {
+    listing.add("Pipeline", *pipeline, "");
+    const auto declared = declaration_of(context, found);
+    if (declared) {
+      listing.add("Declaration", declared->statement, "");
+      listing.add("Declared In", declared->directory, "");
+    } else if (const auto place = pipeline_place(context, *pipeline); !place.empty()) {
+      listing.add("Declared In", place, "");
+    }
+  }
   return listing.query();
 }
 
@@ -317,7 +333,7 @@ Result<string> describe(const Context& context, const sql::Describe& statement) 
   SL_ASSIGN(const auto found, find_table(context, statement.table));
   switch (statement.what) {
     case What::kExtended:
-      return describe_columns(found, true);
+      return describe_columns(context, found, true);
     case What::kDetail:
       return describe_detail(found);
     case What::kHistory:
@@ -325,7 +341,7 @@ Result<string> describe(const Context& context, const sql::Describe& statement) 
     case What::kColumn:
       return describe_column(found, *statement.column);
     default:
-      return describe_columns(found, false);
+      return describe_columns(context, found, false);
   }
 }
 

@@ -19,6 +19,7 @@
 #include "engine/relations.h"
 #include "engine/rows.h"
 #include "engine/show.h"
+#include "engine/streaming_tables.h"
 #include "engine/table_changes.h"
 #include "sql/parser.h"
 
@@ -34,7 +35,8 @@ struct Overloaded : Cases... {
 Error pipeline_only(const char* what) {
   return unsupported("PIPELINE_STATEMENT",
                      "{} belongs in a pipeline: put it into a .sql file of the pipeline and use "
-                     "strandline run",
+                     "strandline run, or declare table and flow in one statement, as in CREATE "
+                     "STREAMING TABLE t FLOW AUTO CDC FROM ...",
                      what);
 }
 
@@ -65,17 +67,21 @@ class SqlSession : public Session {
  public:
   SqlSession(std::shared_ptr<duck::Database> database, std::unique_ptr<duck::Connection> connection,
              std::shared_ptr<storage::Store> store, std::shared_ptr<catalog::Warehouse> warehouse,
-             catalog::Defaults defaults, std::string directory, bool show_changed_rows)
+             catalog::Defaults defaults, std::string directory, const SessionOptions& options)
       : database_(std::move(database)),
         connection_(std::move(connection)),
         warehouse_(std::move(warehouse)),
-        show_changed_rows_(show_changed_rows) {
+        show_changed_rows_(options.show_changed_rows) {
     context_.connection = connection_.get();
     context_.store = std::move(store);
     context_.parquet = duck::make_parquet_port(database_);
     context_.defaults = std::move(defaults);
     context_.warehouse = warehouse_.get();
     context_.directory = std::move(directory);
+    context_.database = database_;
+    context_.on_progress = options.on_progress;
+    context_.on_update = options.on_update;
+    context_.cancel = &cancelled_;
   }
 
   Status run(const std::string& text, const std::string& file, OutputFormat format,
@@ -268,12 +274,15 @@ class SqlSession : public Session {
   Status run_statement(const sql::Statement& statement, OutputFormat format, Output& out) {
     return std::visit(
         Overloaded{
-            [&](const sql::CreateStreamingTable&) -> Status {
-              return pipeline_only("CREATE STREAMING TABLE");
+            [&](const sql::CreateStreamingTable& body) -> Status {
+              if (!body.query && !body.auto_cdc)
+                return pipeline_only("CREATE STREAMING TABLE without AS or FLOW");
+              return create_streaming_table(context_, body, statement);
             },
-            [&](const sql::CreateMaterializedView&) -> Status {
-              return pipeline_only("CREATE MATERIALIZED VIEW");
+            [&](const sql::CreateMaterializedView& body) -> Status {
+              return create_materialized_view(context_, body, statement);
             },
+            [&](const sql::RefreshTable& body) -> Status { return refresh(context_, body); },
             [&](const sql::CreateAutoCdcFlow&) -> Status { return pipeline_only("AUTO CDC INTO"); },
             [&](const sql::CreateInsertFlow&) -> Status { return pipeline_only("CREATE FLOW"); },
             [&](const sql::SelectStatement& select) -> Status {
@@ -446,7 +455,7 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options) {
   if (!options.schema.empty()) defaults.schema = options.schema;
   return std::unique_ptr<Session>(std::make_unique<engine::SqlSession>(
       std::move(database), std::move(connection), std::move(store), std::move(warehouse),
-      std::move(defaults), directory.lexically_normal().string(), options.show_changed_rows));
+      std::move(defaults), directory.lexically_normal().string(), options));
 }
 
 }  // namespace strandline

@@ -7,6 +7,7 @@
 #include "engine/describe.h"
 #include "engine/listing.h"
 #include "engine/names.h"
+#include "engine/streaming_tables.h"
 #include "sql/duckdb_printer.h"
 
 namespace strandline::engine {
@@ -284,8 +285,12 @@ Result<string> show(const Context& context, const sql::Show& statement) {
       listing.add({Listing::text(create_view_text(name, *view))});
     } else {
       SL_ASSIGN(const auto found, find_table(context, name));
-      SL_ASSIGN(const auto text, create_table_text(context, found, name));
-      listing.add({Listing::text(text)});
+      if (const auto declared = declaration_of(context, found)) {
+        listing.add({Listing::text(declared->statement + "\n")});
+      } else {
+        SL_ASSIGN(const auto text, create_table_text(context, found, name));
+        listing.add({Listing::text(text)});
+      }
     }
     return listing.query();
   }

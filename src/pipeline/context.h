@@ -19,6 +19,8 @@ namespace strandline::pipeline {
 // Table properties a pipeline writes.
 inline constexpr const char* kPipelineIdProperty = "pipelines.pipelineId";
 inline constexpr const char* kPipelineNameProperty = "strandline.pipelineName";
+// What a table is that is no streaming table: "MATERIALIZED VIEW".
+inline constexpr const char* kDatasetProperty = "strandline.dataset";
 // JSON array of column names and expressions (auto-cdc.md section 12).
 using cdf::kPrimaryKeyProperty;
 // Marks a target of AUTO CDC: "SCD TYPE 1", …

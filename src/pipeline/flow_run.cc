@@ -519,6 +519,8 @@ std::optional<Error> FlowRun::disagreement(const FlowRun& earlier) const {
 }
 
 Status FlowRun::check_sources_complete() {
+  const char* leave_out = context_.spec.of_one_table ? "SET strandline.allowMissingSources = true"
+                                                     : "pass --allow-missing-sources";
   for (const auto& source : sources_.sources()) {
     if (source.kind == SourceKind::kFiles) {
       for (const auto* file : checkpoint_->consumed_files(source.key)) {
@@ -529,8 +531,8 @@ Status FlowRun::check_sources_complete() {
             not_found(
                 "MISSING_SOURCE",
                 "file '{}' was read by flow '{}' before and is gone: its rows would be lost by the "
-                "full refresh; bring it back, or pass --allow-missing-sources",
-                file->path, flow_.name),
+                "full refresh; bring it back, or {}",
+                file->path, flow_.name, leave_out),
             source.place);
       }
     } else if (source.kind == SourceKind::kStream) {
@@ -547,8 +549,8 @@ Status FlowRun::check_sources_complete() {
           not_found(
               "MISSING_SOURCE",
               "table '{}' as flow '{}' read it before is gone: its rows would be lost by the full "
-              "refresh; bring it back, or pass --allow-missing-sources",
-              source.shown, flow_.name),
+              "refresh; bring it back, or {}",
+              source.shown, flow_.name, leave_out),
           source.place);
     }
   }

@@ -83,6 +83,7 @@ const char* refused_name(const sql::Statement& statement) {
     return optimize->purge ? "REORG TABLE" : "OPTIMIZE";
   if (std::holds_alternative<sql::Vacuum>(body)) return "VACUUM";
   if (std::holds_alternative<sql::Restore>(body)) return "RESTORE";
+  if (std::holds_alternative<sql::RefreshTable>(body)) return "REFRESH";
   return "this statement";
 }
 
@@ -134,7 +135,7 @@ class Builder {
 
   void parse_files() {
     for (const auto& file : spec_.files) {
-      auto text = store_.read(file.path);
+      auto text = file.text ? Result<std::string>(*file.text) : store_.read(file.path);
       if (!text.ok()) {
         fail({file.display, 0, 0}, text.error());
         continue;
@@ -295,8 +296,9 @@ class Builder {
   }
 
   std::string default_name(const Dataset& dataset) const {
-    const bool plain = same_name(dataset.name.catalog, spec_.defaults.catalog) &&
-                       same_name(dataset.name.schema, spec_.defaults.schema);
+    const bool plain =
+        spec_.of_one_table || (same_name(dataset.name.catalog, spec_.defaults.catalog) &&
+                               same_name(dataset.name.schema, spec_.defaults.schema));
     return plain ? dataset.name.name
                  : fmt::format("{}.{}.{}", dataset.name.catalog, dataset.name.schema,
                                dataset.name.name);

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,6 +11,17 @@
 #include "base/error.h"
 
 namespace strandline::pipeline {
+namespace {
+
+// A lock on a file that was removed since, with its folder, keeps nobody else out.
+bool is_still_there(int descriptor, const std::string& path) {
+  struct stat ours = {};
+  struct stat there = {};
+  return ::fstat(descriptor, &ours) == 0 && ::stat(path.c_str(), &there) == 0 &&
+         ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<FileLock>> FileLock::acquire(const std::string& path,
                                                     const std::string& pipeline) {
@@ -28,9 +40,27 @@ Result<std::unique_ptr<FileLock>> FileLock::acquire(const std::string& path,
     }
     return io_error("LOCK_FAILED", "cannot lock '{}': {}", path, std::strerror(reason));
   }
+  if (!is_still_there(descriptor, path)) {
+    ::close(descriptor);
+    return busy("PIPELINE_BUSY",
+                "pipeline '{}' was dropped by another process in this moment: try again", pipeline);
+  }
   return std::unique_ptr<FileLock>(new FileLock(descriptor));
 }
 
 FileLock::~FileLock() { ::close(descriptor_); }
+
+Result<std::unique_ptr<FileLock>> lock_pipeline(catalog::Warehouse& warehouse,
+                                                const std::string& pipeline) {
+  const std::string folder = warehouse.pipeline_directory(pipeline);
+  auto made = warehouse.prepare();
+  if (made.ok()) made = warehouse.store()->make_directories(folder);
+  if (!made.ok()) {
+    if (made.error().kind != ErrorKind::kIo) return made.error();
+    return io_error("WAREHOUSE_NOT_WRITABLE", "warehouse '{}' cannot be written: {}",
+                    warehouse.root(), made.error().message);
+  }
+  return FileLock::acquire(folder + "/lock", pipeline);
+}
 
 }  // namespace strandline::pipeline

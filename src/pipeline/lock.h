@@ -6,6 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "catalog/warehouse.h"
+
 namespace strandline::pipeline {
 
 // Holds an advisory lock on a file until it is destroyed or the process ends, however it ends.
@@ -23,5 +25,10 @@ class FileLock {
   explicit FileLock(int descriptor) : descriptor_(descriptor) {}
   int descriptor_;
 };
+
+// The lock of a pipeline of this warehouse, whose folder is made if it is not there.
+// Errors: PIPELINE_BUSY, WAREHOUSE_NOT_WRITABLE.
+Result<std::unique_ptr<FileLock>> lock_pipeline(catalog::Warehouse& warehouse,
+                                                const std::string& pipeline);
 
 }  // namespace strandline::pipeline

@@ -6,17 +6,30 @@
 #include <strandline/strandline.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 
 #include "duck/connection.h"
+#include "pipeline/lock.h"
+#include "pipeline/spec.h"
 #include "storage/store.h"
 
 namespace strandline::pipeline {
+
+// A pipeline that lies in no folder but in the warehouse (table_pipeline.h).
+struct TableUpdate {
+  PipelineSpec spec;
+  std::shared_ptr<FileLock> lock;  // of the pipeline
+  // Called once, when everything is checked and before anything runs; its error ends the update.
+  // has_unfinished: a batch that an earlier update planned has to run first.
+  std::function<Status(bool has_unfinished)> on_checked;
+};
 
 // What an update works with; anything left null is made.
 struct Dependencies {
   std::shared_ptr<storage::Store> store;     // default: the local file system
   std::shared_ptr<duck::Database> database;  // default: one with options.engine
+  const TableUpdate* table = nullptr;        // else the pipeline is that of options.pipeline
 };
 
 // As strandline::run_update.

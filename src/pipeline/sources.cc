@@ -115,7 +115,11 @@ class SourceAnalyzer {
     Source source;
     source.shown = sql::to_string(use.name);
     if (use.name.is_path) {
-      auto table = warehouse_.table(use.name, defaults);
+      sql::TableName name = use.name;
+      // A table that is declared on its own reads the same path wherever REFRESH is typed.
+      if (spec_.of_one_table && !name.parts.empty() && name.parts[0].rfind('/', 0) != 0)
+        name.parts[0] = spec_.root + "/" + name.parts[0];
+      auto table = warehouse_.table(name, defaults);
       if (!table.ok()) return fail(use.place, table.error());
       const auto exists = table->exists();
       if (!exists.ok()) return fail(use.place, exists.error());
@@ -158,9 +162,9 @@ class SourceAnalyzer {
       }
     }
     fail(use.place,
-         not_found("TABLE_OR_VIEW_NOT_FOUND",
-                   "there is no table or view '{}', neither in this pipeline nor in warehouse '{}'",
-                   shown, warehouse_.root()));
+         not_found("TABLE_OR_VIEW_NOT_FOUND", "there is no table or view '{}'{} in warehouse '{}'",
+                   shown, spec_.of_one_table ? "" : ", neither in this pipeline nor",
+                   warehouse_.root()));
   }
 
   void table(const sql::TableUse& use, Source source, const delta::Table& table,

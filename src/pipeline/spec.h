@@ -18,6 +18,8 @@ namespace strandline::pipeline {
 struct PipelineFile {
   std::string path;     // absolute
   std::string display;  // as messages name it: below the folder as the user wrote it
+  // The text, where it is not what the file holds.
+  std::optional<std::string> text = {};
 };
 
 struct PipelineSpec {
@@ -27,6 +29,8 @@ struct PipelineSpec {
   catalog::Defaults defaults;
   std::map<std::string, std::string> configuration;
   std::vector<PipelineFile> files;  // .sql, sorted by path
+  // A table that is declared on its own (table_pipeline.h): the one dataset.
+  bool of_one_table = false;
 };
 
 // What a place on disk holds. With errors the spec is as far as it could be read.

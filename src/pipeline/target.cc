@@ -222,6 +222,8 @@ delta::NewTable Target::definition(const Schema& schema) const {
   for (auto& [key, condition] : declared_constraints(dataset_->options))
     definition.properties[key] = condition;
   definition.properties[kPipelineNameProperty] = context_->spec.name;
+  if (dataset_->kind == DatasetKind::kMaterializedView)
+    definition.properties[kDatasetProperty] = "MATERIALIZED VIEW";
   definition.description = dataset_->options.comment;
   return definition;
 }

@@ -150,7 +150,12 @@ class Update {
   // Everything that reads the pipeline's text. Its mistakes end in invalid().
   Status open() {
     context_.store = dependencies_.store ? dependencies_.store : storage::make_local_store();
-    auto loaded = load_spec(*context_.store, options_.pipeline, options_.warehouse);
+    LoadedSpec loaded;
+    if (dependencies_.table != nullptr) {
+      loaded.spec = dependencies_.table->spec;
+    } else {
+      loaded = load_spec(*context_.store, options_.pipeline, options_.warehouse);
+    }
     context_.spec = std::move(loaded.spec);
     if (context_.spec.files.empty() && !loaded.errors.empty()) {
       invalid(std::move(loaded.errors));
@@ -255,6 +260,12 @@ class Update {
     }
     SL_TRY(check_resets());
     if (!check_flows()) return {};
+    if (dependencies_.table != nullptr) {
+      const bool unfinished = std::any_of(runs_.begin(), runs_.end(), [&](const auto& run) {
+        return !refreshed_[run->flow().target] && run->has_unfinished();
+      });
+      SL_TRY(dependencies_.table->on_checked(unfinished));
+    }
     if (options_.dry_run) {
       for (auto& run : runs_) run->report().status = "EXCLUDED";
       return {};
@@ -307,6 +318,20 @@ class Update {
       const Json* value = json->get(key);
       return value != nullptr && value->is_string() ? value->text() : std::string();
     };
+    const std::string table = recorded("table");
+    if (table.empty() == context_.spec.of_one_table) {
+      return already_exists(
+          "PIPELINE_NAME_TAKEN", "warehouse '{}' already has a pipeline named '{}', {}: {}",
+          context_.warehouse->root(), context_.spec.name,
+          table.empty() ? "that of '" + recorded("folder") + "'"
+                        : "that of the table " + table + ", which is declared on its own",
+          table.empty() ? "give the table another name"
+                        : "give this one a name of its own ('name: …' in its spark-pipeline.yml)");
+    }
+    if (context_.spec.of_one_table) {
+      place_is_known_ = true;
+      return {};
+    }
     return check_same_pipeline(recorded("folder"), recorded("place"), recorded("warehouse"));
   }
 
@@ -332,15 +357,11 @@ class Update {
   }
 
   Status prepare_folder() {
-    auto made = context_.warehouse->prepare();
-    if (made.ok()) made = context_.store->make_directories(folder());
-    if (!made.ok()) {
-      if (made.error().kind != ErrorKind::kIo) return made.error();
-      return io_error("WAREHOUSE_NOT_WRITABLE", "warehouse '{}' cannot be written: {}",
-                      context_.warehouse->root(), made.error().message);
+    if (dependencies_.table != nullptr) {
+      lock_ = dependencies_.table->lock;
+    } else {
+      SL_ASSIGN(lock_, lock_pipeline(*context_.warehouse, context_.spec.name));
     }
-    SL_TRY(context_.warehouse->prepare());
-    SL_ASSIGN(lock_, FileLock::acquire(folder() + "/lock", context_.spec.name));
     SL_TRY(read_pipeline_id());
     if (!context_.pipeline_id.empty() && place_is_known_) return {};
     const std::string id = context_.pipeline_id.empty() ? new_uuid() : context_.pipeline_id;
@@ -350,10 +371,15 @@ class Update {
     w.value(id);
     w.key("name");
     w.value(context_.spec.name);
-    w.key("folder");
-    w.value(context_.spec.root);
-    w.key("place");  // what to look at to see whether the pipeline is still there
-    w.value(std::filesystem::absolute(options_.pipeline).lexically_normal().string());
+    if (context_.spec.of_one_table) {
+      w.key("table");
+      w.value(context_.graph.datasets[0].name.to_string());
+    } else {
+      w.key("folder");
+      w.value(context_.spec.root);
+      w.key("place");  // what to look at to see whether the pipeline is still there
+      w.value(std::filesystem::absolute(options_.pipeline).lexically_normal().string());
+    }
     w.key("warehouse");
     w.value(context_.warehouse->root());
     w.end_object();
@@ -631,7 +657,7 @@ class Update {
   Context context_;
   std::shared_ptr<duck::Database> database_;
   std::unique_ptr<duck::Connection> connection_;
-  std::unique_ptr<FileLock> lock_;
+  std::shared_ptr<FileLock> lock_;
   std::vector<std::unique_ptr<FlowRun>> runs_;
   std::vector<bool> selected_, refreshed_, failed_, blocked_;
   std::map<const FlowRun*, Error> check_failures_, recover_failures_;

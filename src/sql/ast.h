@@ -133,7 +133,8 @@ struct CreateStreamingTable {
   std::optional<AutoCdcClauses> auto_cdc;  // FLOW AUTO CDC ...
 };
 struct CreateMaterializedView {
-  bool or_refresh = false, is_private = false, if_not_exists = false;
+  bool or_refresh = false;  // OR REPLACE too
+  bool is_private = false, if_not_exists = false;
   TableName name;
   TableOptions options;
   QueryPtr query;
@@ -369,8 +370,14 @@ struct Restore {
   std::optional<std::string> version_as_of;    // literal text; one of these is there
   std::optional<std::string> timestamp_as_of;  // literal text
 };
-// A statement of sql.md that later work executes (
-// REFRESH ...): recognised and refused by this name; its text is skipped to the next semicolon.
+// REFRESH {STREAMING TABLE | MATERIALIZED VIEW | TABLE} t [FULL] [SYNC]
+struct RefreshTable {
+  enum class What { kStreamingTable, kMaterializedView, kTable } what = What::kTable;
+  TableName table;
+  bool full = false;
+};
+// A statement of Spark or Databricks that is not built: recognised and refused by this name; its
+// text is skipped to the next semicolon.
 struct NotYet {
   std::string construct;
 };
@@ -379,7 +386,7 @@ struct Statement {
   std::variant<CreateStreamingTable, CreateMaterializedView, CreateView, CreateAutoCdcFlow,
                CreateInsertFlow, SetOption, SelectStatement, Explain, CreateSchema, CreateTable,
                AlterTable, CommentOn, Insert, Update, Delete, Merge, Drop, Truncate, Describe, Show,
-               Use, Optimize, Vacuum, Restore, NotYet>
+               Use, Optimize, Vacuum, Restore, RefreshTable, NotYet>
       body;
   SourcePlace place;
   std::string text;  // the statement's own text

@@ -108,6 +108,10 @@ bool Parser::statement(Statement& statement) {
     vacuum(statement);
   } else if (accept_word("RESTORE")) {
     restore(statement);
+  } else if (at_words({"REFRESH", "STREAMING"}) || at_words({"REFRESH", "MATERIALIZED"}) ||
+             at_words({"REFRESH", "TABLE"})) {
+    next();
+    refresh(statement);
   } else if (at_words({"AUTO", "CDC"})) {
     fail_expected("CREATE FLOW name AS before AUTO CDC (or the old form APPLY CHANGES INTO)");
   } else {
@@ -181,14 +185,18 @@ void Parser::create(Statement& statement) {
     const bool streaming = accept_word("STREAMING");
     accept_word("LIVE");
     if (streaming && accept_word("VIEW")) return create_view(or_replace, temporary, statement);
+    if (streaming && or_replace) {
+      return fail_at(statement.place,
+                     "a streaming table is not replaced: write CREATE OR REFRESH STREAMING TABLE");
+    }
     expect_word("TABLE");
     if (streaming) return create_streaming_table(or_refresh, is_private || temporary, statement);
-    return create_materialized_view(or_refresh, is_private || temporary,
+    return create_materialized_view(or_refresh || or_replace, is_private || temporary,
                                     statement);  // CREATE LIVE TABLE
   }
   if (accept_word("MATERIALIZED")) {
     expect_word("VIEW");
-    return create_materialized_view(or_refresh, is_private || temporary, statement);
+    return create_materialized_view(or_refresh || or_replace, is_private || temporary, statement);
   }
   accept_word("LIVE");
   if (accept_word("VIEW")) {
@@ -521,6 +529,27 @@ void Parser::set(Statement& statement) {
     option.value = lexed_.text.substr(begin, end - begin);
   }
   statement.body = std::move(option);
+}
+
+// After REFRESH.
+void Parser::refresh(Statement& statement) {
+  RefreshTable result;
+  if (accept_word("MATERIALIZED")) {
+    result.what = RefreshTable::What::kMaterializedView;
+    expect_word("VIEW");
+  } else {
+    if (accept_word("STREAMING")) result.what = RefreshTable::What::kStreamingTable;
+    expect_word("TABLE");
+  }
+  result.table = table_name();
+  result.full = accept_word("FULL");
+  if (at_word("ASYNC")) {
+    return fail_unsupported(peek().place, "REFRESH ... ASYNC",
+                            "leave ASYNC out: the statement ends when the rows are there");
+  }
+  accept_word("SYNC");
+  if (!at_end()) fail_expected("FULL, SYNC or ';'", {"FULL", "SYNC"});
+  statement.body = std::move(result);
 }
 
 void Parser::drop(Statement& statement) {

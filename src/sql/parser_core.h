@@ -167,6 +167,7 @@ class Parser {
   void create_flow(Statement& statement);
   void set(Statement& statement);
   void drop(Statement& statement);
+  void refresh(Statement& statement);
   void optimize(Statement& statement);  // these four: parse_maintenance.cc
   void reorg(Statement& statement);
   void vacuum(Statement& statement);

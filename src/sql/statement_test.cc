@@ -429,10 +429,23 @@ TEST(Statement, ConstructsOfLaterAreRefusedByName) {
   EXPECT_EQ(construct("ALTER VIEW v AS SELECT 1"), "ALTER VIEW");
   EXPECT_EQ(construct("COMMENT ON VOLUME v IS 'x'"), "COMMENT ON VOLUME");
   EXPECT_EQ(construct("CONVERT TO DELTA parquet.`/p`"), "CONVERT");
-  EXPECT_EQ(construct("REFRESH STREAMING TABLE t"), "REFRESH STREAMING TABLE");
+  EXPECT_EQ(construct("REFRESH FUNCTION f"), "REFRESH");
   EXPECT_EQ(construct("CREATE SINK s"), "CREATE SINK");
   EXPECT_EQ(construct("CREATE FUNCTION f() RETURNS INT RETURN 1"), "CREATE FUNCTION");
   EXPECT_EQ(construct("CREATE TABLE a SHALLOW CLONE b"), "CREATE TABLE ... CLONE");
+}
+
+TEST(Statement, Refresh) {
+  const auto table = parsed<RefreshTable>("REFRESH STREAMING TABLE s.`t 1` FULL SYNC");
+  EXPECT_EQ(table.what, RefreshTable::What::kStreamingTable);
+  EXPECT_EQ(table.table.parts, (std::vector<std::string>{"s", "t 1"}));
+  EXPECT_TRUE(table.full);
+  const auto view = parsed<RefreshTable>("REFRESH MATERIALIZED VIEW v");
+  EXPECT_EQ(view.what, RefreshTable::What::kMaterializedView);
+  EXPECT_FALSE(view.full);
+  EXPECT_EQ(parsed<RefreshTable>("refresh table t").what, RefreshTable::What::kTable);
+  EXPECT_TRUE(parsed<CreateMaterializedView>("CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT 1")
+                  .or_refresh);
 }
 
 TEST(Statement, Maintenance) {
