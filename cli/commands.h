@@ -18,6 +18,10 @@ int run_command(const RunOptions& options, bool json);
 
 int plan_command(const PlanOptions& options, bool json);
 
+// Until a signal, or an update that does not complete. Prints the updates that found something; as
+// JSON one object a line.
+int run_continuously_command(const ContinuousOptions& options, bool json);
+
 struct SqlArguments {
   std::string warehouse;               // empty: the one of the current directory
   std::optional<std::string> command;  // -c

@@ -34,6 +34,7 @@ constexpr const char* kRunExamples = R"(Examples:
   strandline run my_pipeline --dry-run             check everything, touch nothing
   strandline run my_pipeline --full-refresh users_current
   strandline run my_pipeline/spark-pipeline.yml --warehouse lake --json
+  strandline run my_pipeline --continuous --interval 10s
 
 Exit codes: 0 done, 1 the update failed or was stopped, 2 invalid pipeline or arguments.)";
 
@@ -101,6 +102,26 @@ std::optional<int64_t> parse_bytes(const std::string& text) {
   return static_cast<int64_t>(bytes);
 }
 
+// "5s", "500ms", "1.5m", "2 seconds", "5": milliseconds.
+std::optional<int64_t> parse_duration_ms(const std::string& text) {
+  size_t used = 0;
+  double number = 0;
+  try {
+    number = std::stod(text, &used);
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+  const size_t unit_at = std::min(text.find_first_not_of(' ', used), text.size());
+  static const std::map<std::string, double> kUnits = {
+      {"", 1e3},         {"s", 1e3},    {"second", 1e3},  {"seconds", 1e3},
+      {"ms", 1},         {"m", 60e3},   {"min", 60e3},    {"minute", 60e3},
+      {"minutes", 60e3}, {"h", 3600e3}, {"hour", 3600e3}, {"hours", 3600e3},
+  };
+  const auto unit = kUnits.find(text.substr(unit_at));
+  if (unit == kUnits.end() || !(number >= 0) || number * unit->second > 1e12) return std::nullopt;
+  return static_cast<int64_t>(number * unit->second);
+}
+
 // "a, main.s.`odd,name`" -> names; commas inside backquotes do not split.
 std::vector<std::string> split_names(const std::string& text) {
   std::vector<std::string> out;
@@ -139,6 +160,8 @@ struct Arguments {
   EventsArguments events;
   ChangesArguments changes;
   std::string changes_to;
+  bool continuous = false;
+  std::string run_interval = "5s";
   double interval_seconds = 1;
   std::string format = "table";
   std::string command;
@@ -196,6 +219,15 @@ void declare(Program& program, Arguments& arguments) {
                         "A full refresh goes on without source files or versions that are gone");
   program.run->add_flag("--dry-run", arguments.run.dry_run,
                         "Validate everything and print the graph; touch nothing");
+  auto* continuous = program.run->add_flag(
+      "--continuous", arguments.continuous,
+      "Run update after update until Ctrl-C, which lets the batch in hand finish");
+  program.run
+      ->add_option("--interval", arguments.run_interval,
+                   "With --continuous: time from one update to the next, such as 5s or 500ms "
+                   "(default: 5s)")
+      ->needs(continuous);
+  continuous->excludes("--dry-run");
   program.run->add_flag("--json", arguments.json, "Print the outcome as one JSON object");
   add_engine_options(program.run, arguments);
   program.run->footer(kRunExamples);
@@ -379,7 +411,15 @@ int run_main(int argc, char** argv) {
         !name_tables(arguments.refresh, RefreshKind::kSelected)) {
       return usage_error(*program.run, "--refresh names no table", json);
     }
-    return run_command(run, arguments.json);
+    if (!arguments.continuous) return run_command(run, arguments.json);
+    const auto interval_ms = parse_duration_ms(arguments.run_interval);
+    if (!interval_ms) {
+      return usage_error(*program.run,
+                         fmt::format("--interval {}: write a time such as 5s, 500ms or 1m",
+                                     arguments.run_interval),
+                         json);
+    }
+    return run_continuously_command({run, *interval_ms}, arguments.json);
   }
   if (program.plan->parsed()) {
     PlanOptions& plan = arguments.plan;

@@ -31,4 +31,25 @@ int run_command(const RunOptions& options, bool json) {
   return exit_code(report.status);
 }
 
+int run_continuously_command(const ContinuousOptions& options, bool json) {
+  watch_signals();
+  bool is_first = true;
+  bool printed = true;
+  const auto show = [&](const UpdateReport& report) {
+    const bool shown = is_first || report.has_news() || report.status != UpdateStatus::kCompleted;
+    is_first = false;
+    if (!shown) return;
+    for (const auto& warning : report.warnings) print_warning(warning);
+    if (json) {
+      printed = print_out("{}\n", report_json(report)) && printed;
+      return;
+    }
+    for (const auto& error : report.errors) print_error(error);
+    printed = print_out("{}", report_text(report)) && printed;
+  };
+  const auto report = run_continuously(options, show, cancel_flag());
+  if (is_first) show(report);
+  return printed ? exit_code(report.status) : kFailed;
+}
+
 }  // namespace strandline::cli

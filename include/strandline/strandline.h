@@ -74,6 +74,9 @@ struct UpdateReport {
   std::vector<Error> errors;
   std::vector<Error> warnings;
   std::string graph;  // text picture of the pipeline: sources -> flows -> targets
+
+  // Whether some flow ran a batch.
+  bool has_news() const;
 };
 
 // Told what happens while an update runs; called from the running thread.
@@ -98,6 +101,19 @@ using ProgressListener = std::function<void(const Progress&)>;
 // handler.
 UpdateReport run_update(const RunOptions& options, const ProgressListener& listener = {},
                         const std::atomic<bool>* cancel = nullptr);
+
+struct ContinuousOptions {
+  RunOptions run;              // what it refreshes fully, the first update does
+  int64_t interval_ms = 5000;  // from the start of one update to the start of the next
+};
+
+// Runs update after update, each over all that is there when it starts, until stop is set or an
+// update does not complete; gives the report of the last one. stop may be set from a signal
+// handler: the batch in hand is finished first. on_update is told of every update, also of those
+// that found nothing; after the first one these leave no trace in the event log.
+UpdateReport run_continuously(const ContinuousOptions& options,
+                              const std::function<void(const UpdateReport&)>& on_update,
+                              const std::atomic<bool>& stop);
 
 // Where a pipeline lies and keeps its tables.
 struct PipelineLocation {

@@ -65,7 +65,7 @@ struct BatchPlan {
   // commit is already there.
   delta::Version state_version = -1;
   std::vector<SourcePlan> sources;
-  std::map<std::string, delta::Version> pinned;  // joined tables: path -> version
+  std::map<std::string, delta::Version> pinned;  // joined tables: key of the source -> version
 };
 
 // Which full refresh of a target is current.

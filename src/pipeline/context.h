@@ -53,6 +53,8 @@ struct Context {
   // Told at each stage of the running flow.
   std::function<void(const std::string& stage)> on_stage;
   std::function<bool()> cancelled;
+  // Whether no further batch is to begin.
+  std::function<bool()> stopping;
 
   // An error if the user stopped the update.
   Status check_cancelled() const;

@@ -604,7 +604,7 @@ Status FlowRun::run() {
     }
     // A declaration that no longer fits is said at once, not when the next file comes.
     SL_TRY(check_fit());
-    while (true) {
+    while (!context_.stopping()) {
       SL_TRY(context_.check_cancelled());
       BatchPlan plan;
       bool has_data = false;
@@ -615,6 +615,7 @@ Status FlowRun::run() {
       compact(kCompactionInterval);
       if (flow_.once || flow_.kind == FlowKind::kMaterialize) return {};
     }
+    return {};
   };
   auto status = work();
   if (status.ok()) compact(1);

@@ -30,6 +30,10 @@ struct Dependencies {
   std::shared_ptr<storage::Store> store;     // default: the local file system
   std::shared_ptr<duck::Database> database;  // default: one with options.engine
   const TableUpdate* table = nullptr;        // else the pipeline is that of options.pipeline
+  // Once set, the batch in hand is the last one: the update completes with what is done.
+  const std::atomic<bool>* stop = nullptr;
+  // Whether an update that completes without a batch is in the event log.
+  bool logs_idle_updates = true;
 };
 
 // As strandline::run_update.

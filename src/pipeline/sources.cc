@@ -107,7 +107,7 @@ class SourceAnalyzer {
     Source source;
     source.dataset = index;
     source.shown = dataset.shown;
-    this->table(use, std::move(source), *table, at);
+    this->table(use, std::move(source), *table, fold_name(dataset.name.to_string()), at);
   }
 
   void external(const sql::TableUse& use, const catalog::Defaults& defaults,
@@ -124,7 +124,7 @@ class SourceAnalyzer {
       const auto exists = table->exists();
       if (!exists.ok()) return fail(use.place, exists.error());
       if (!*exists) return missing(use, source.shown);
-      return this->table(use, std::move(source), *table, at);
+      return this->table(use, std::move(source), *table, table->path(), at);
     }
     if (use.name.parts.size() == 2 && is_live(use.name.parts[0])) return missing(use, source.shown);
     const auto name = warehouse_.qualify(use.name, defaults);
@@ -151,7 +151,7 @@ class SourceAnalyzer {
     if (!*exists) return missing(use, name->to_string());
     auto table = warehouse_.table(*name);
     if (!table.ok()) return fail(use.place, table.error());
-    this->table(use, std::move(source), *table, at);
+    this->table(use, std::move(source), *table, fold_name(name->to_string()), at);
   }
 
   void missing(const sql::TableUse& use, const std::string& shown) {
@@ -167,8 +167,9 @@ class SourceAnalyzer {
                    warehouse_.root()));
   }
 
+  // name: what the checkpoint calls the table. Names of the warehouse outlive its being moved.
   void table(const sql::TableUse& use, Source source, const delta::Table& table,
-             const std::string& at) {
+             const std::string& name, const std::string& at) {
     source.table = table;
     source.place = use.place;
     if (use.stream) {
@@ -182,7 +183,7 @@ class SourceAnalyzer {
       source.kind = SourceKind::kStream;
       source.stream = *options;
       source.tolerates_out_of_range = tolerates_out_of_range(graph_.settings);
-      source.key = fresh_key("delta:" + table.path());
+      source.key = fresh_key("delta:" + name);
     } else {
       if (use.timestamp_as_of) {
         return fail(use.place, unsupported("TIMESTAMP_AS_OF",
@@ -191,7 +192,7 @@ class SourceAnalyzer {
       }
       if (use.version_as_of) source.version = std::strtoll(use.version_as_of->c_str(), nullptr, 10);
       source.kind = SourceKind::kTable;
-      source.key = fresh_key("table:" + table.path());
+      source.key = fresh_key("table:" + name);
     }
     add(std::move(source), at);
   }

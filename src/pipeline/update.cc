@@ -196,6 +196,7 @@ class Update {
       return {};
     }
     context_.cancelled = [this] { return cancel_ != nullptr && *cancel_; };
+    context_.stopping = [this] { return dependencies_.stop != nullptr && *dependencies_.stop; };
     context_.on_stage = [this](const std::string& stage) {
       if (running_ != nullptr) tell(Progress::Kind::kStage, running_->flow().name, stage);
     };
@@ -292,11 +293,20 @@ class Update {
             report_.errors.empty() ? nullptr : &report_.errors.front());
     // A stopped update is logged too.
     watcher.reset();
+    if (!dependencies_.logs_idle_updates && report_.status == UpdateStatus::kCompleted &&
+        !has_batches()) {
+      return {};
+    }
     if (auto written = log.write(); !written.ok()) {
       report_.warnings.push_back(written.error().with_context(
           "the event log was not written, the tables are as reported"));
     }
     return {};
+  }
+
+  bool has_batches() const {
+    return std::any_of(runs_.begin(), runs_.end(),
+                       [](const auto& run) { return run->report().metrics.at("num_batches") > 0; });
   }
 
   std::string folder() const { return context_.warehouse->pipeline_directory(context_.spec.name); }
@@ -564,6 +574,10 @@ class Update {
     FlowReport& report = run.report();
     const size_t target = run.flow().target;
     if (!selected_[target]) {
+      report.status = "EXCLUDED";
+      return;
+    }
+    if (context_.stopping()) {
       report.status = "EXCLUDED";
       return;
     }

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import model
 import pytest
-from harness import PROGRAM, query, rows_as_bag, run_pipeline, write_json_lines
+from harness import PROGRAM, query, rows_as_bag, run_pipeline, sql_text, write_json_lines
 
 SEED = int(os.environ.get("STRANDLINE_SEED", time.time_ns() % 1_000_000))
 SCHEMA = "k BIGINT, a STRING, b STRING, op STRING, s BIGINT"
@@ -80,6 +80,42 @@ def test_kill_at_any_moment(tmp_path):
         for target in TARGETS:
             assert table(tmp_path, target) == expected_rows(after, target), f"seed {SEED}: {target}, batch {number}"
     assert killed > batches, "too few runs were killed to mean anything"
+
+
+def test_kill_a_stream_of_a_feed(tmp_path):
+    """kill -9 between and inside the batches of a stream: in the end each change is there once."""
+    print(f"STRANDLINE_SEED={SEED}")
+    rng = random.Random(SEED)
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / "p.sql").write_text(
+        "CREATE STREAMING TABLE archive AS SELECT * FROM STREAM t "
+        "WITH (readChangeFeed=true, startingVersion=0, maxFilesPerTrigger=1);\n"
+        "CREATE STREAMING TABLE copy;\n"
+        "CREATE FLOW f AS AUTO CDC INTO copy FROM STREAM t "
+        "WITH (readChangeFeed=true, startingVersion=0, maxFilesPerTrigger=1) KEYS (k) SEQUENCE BY _commit_version;\n",
+        encoding="utf-8")
+    rows = "SELECT id AS k, id AS v FROM range(0, 200)"
+    statements = [f"CREATE TABLE t AS {rows}", f"INSERT INTO t SELECT k + 200, v FROM ({rows})"]
+    for number in range(40):
+        some = f"k % {rng.randint(3, 9)} = {rng.randint(0, 2)}"
+        statements.append(rng.choice([f"UPDATE t SET v = {number} WHERE {some}", f"DELETE FROM t WHERE {some}",
+                                      f"INSERT INTO t SELECT k + {1000 * (number + 1)}, v FROM ({rows})"]))
+    sql_text(tmp_path / "w", "; ".join(statements))
+    killed = 0
+    for _ in range(12):
+        process = start(tmp_path)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(rng.uniform(0.05, 1.2))
+        killed += process.poll() is None
+        process.kill()
+        process.communicate()
+    assert killed > 3, "too few runs were killed to mean anything"
+    run = run_pipeline(tmp_path / "p", tmp_path / "w")
+    assert run.ok, f"seed {SEED}\n{run.explain()}"
+    columns = "SELECT k, v, _change_type AS c, _commit_version AS n FROM"
+    assert rows_as_bag(query(tmp_path / "w", f"{columns} archive")) == \
+        rows_as_bag(query(tmp_path / "w", f"{columns} table_changes('t', 0)")), f"seed {SEED}"
+    assert table(tmp_path, "copy") == table(tmp_path, "t"), f"seed {SEED}"
 
 
 def big_batch(folder, name, count=300_000):
