@@ -96,6 +96,35 @@ def live_files(table):
     return sorted(str(table / name) for name in files)
 
 
+def batch_seconds(table):
+    """Seconds of each batch of an AUTO CDC target: from one of its commits to the next, compaction included."""
+    seconds, before = [], None
+    for path in versions(table):
+        info = next(action["commitInfo"] for action in actions(path) if "commitInfo" in action)
+        if before is not None and info["operation"] == "AUTO CDC":
+            seconds.append((info["timestamp"] - before) / 1000)
+        if before is None or info["operation"] == "AUTO CDC":
+            before = info["timestamp"]
+    return seconds
+
+
+def write_numbered(connection, query, folder):
+    """The rows of a query as files by its column `file`, in that order of age. connection: of one thread."""
+    made = folder.with_name(folder.name + ".part")
+    shutil.rmtree(made, ignore_errors=True)
+    made.parent.mkdir(parents=True, exist_ok=True)
+    connection.execute("SET partitioned_write_max_open_files = 1000")
+    connection.execute(f"COPY ({query}) TO '{made}' (FORMAT parquet, PARTITION_BY (file))")
+    for part in made.glob("file=*"):
+        (data_file,) = part.iterdir()
+        number = int(part.name[5:])
+        path = made / f"{number:05}.parquet"
+        data_file.rename(path)
+        os.utime(path, (1_700_000_000 + number,) * 2)
+        part.rmdir()
+    made.rename(folder)
+
+
 def middle(values):
     return statistics.median(values)
 

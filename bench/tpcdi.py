@@ -190,7 +190,7 @@ def events(folder, scale):
         for row in actions(scale):
             out.write("%d,%d,%s,%d,%s,%s\n" % row)
     connection = duckdb.connect()
-    connection.execute("SET memory_limit = '4GB'; SET threads = 2")
+    connection.execute("SET memory_limit = '4GB'; SET threads = 2; SET enable_progress_bar = false")
     connection.execute("CREATE VIEW actions AS SELECT * FROM read_csv('%s', header = false, columns = {'n': 'BIGINT', "
                        "'win': 'INT', 'action': 'VARCHAR', 'second': 'BIGINT', 'c_id': 'BIGINT', 'ca_id': 'BIGINT'})" % text)
     for entity in ENTITIES:

@@ -30,7 +30,7 @@ struct OptimizeOptions {
   std::vector<std::string> zorder_by;  // columns, in any case
   bool full = false;                   // sorts all files of a clustered table again
   bool purge = false;                  // REORG: only writes files anew that have deleted rows
-  // After a batch: merges only when at least 50 small files lie in a partition, takes a larger
+  // After a batch: merges only when at least 16 small files lie in a partition, takes a larger
   // file only when the smaller ones outweigh it, and rewrites files whose rows are half deleted.
   bool automatic = false;
   std::map<std::string, std::string> parameters;  // logged with the commit

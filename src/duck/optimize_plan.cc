@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kDefaultTargetBytes = 128ll << 20;
 constexpr double kMostDeletedShare = 0.05;
 constexpr double kMostDeletedShareAutomatic = 0.5;
-constexpr size_t kLeastFilesAutomatic = 50;
+constexpr size_t kLeastFilesAutomatic = 16;
 
 using PartitionValues = std::map<std::string, std::optional<std::string>>;
 

@@ -53,9 +53,9 @@ TEST(Compaction, SmallBatchesLeaveFewFiles) {
   };
   EXPECT_GE(files_of(off.table("t")), 70u);
   EXPECT_GE(files_of(state(off)), 70u);
-  EXPECT_LE(files_of(on.table("t")), 50u);
-  EXPECT_LE(files_of(state(on)), 50u);
-  EXPECT_LE(files_of(half.table("t")), 50u);
+  EXPECT_LE(files_of(on.table("t")), 40u);
+  EXPECT_LE(files_of(state(on)), 40u);
+  EXPECT_LE(files_of(half.table("t")), 40u);
   EXPECT_GE(files_of(state(half)), 70u);
   EXPECT_EQ(on.rows("t"), off.rows("t"));
   EXPECT_EQ(half.rows("t"), off.rows("t"));
