@@ -80,7 +80,7 @@ class HistoryProgram : public ProgramBuilder {
  private:
   bool is_scd1() const { return plan_.scd_type == ScdType::kType1; }
   bool truncates() const { return plan_.state_spec.truncates; }
-  bool is_edited() const { return !relations_.edited_keys.empty(); }
+  bool is_edited() const { return !relations_.edits.empty(); }
 
   // --- names -----------------------------------------------------------------------------------
 
@@ -162,7 +162,11 @@ class HistoryProgram : public ProgramBuilder {
 
   void stage_events(const std::string& events) {
     make_table("stage", "events", events);
-    if (is_edited()) make_table("stage", "edited", read_edited_keys());
+    if (is_edited()) {
+      make_table("stage", "hand_rows", read_edits(is_scd1() ? keys_ : owned_, hand_bounds()));
+      make_table("stage", "edited",
+                 fmt::format("SELECT DISTINCT {} FROM {}", keys(), table("hand_rows")));
+    }
     if (!truncates()) {
       program_.keys = fmt::format("SELECT {} FROM {}", keys(), table("events"));
       if (is_edited())
@@ -357,9 +361,11 @@ SELECT {keys} FROM (
   // In the whole form a row is an upsert at its start and, if no other one begins there, a delete
   // at its end.
   void load_type2_rows() {
+    if (is_edited()) undo_edits();
+    const std::string told = table(is_edited() ? "told" : "rows");
     const std::string whole =
-        fmt::format("{} AS r ANTI JOIN (SELECT {} FROM {} WHERE is_full) AS k ON {}", table("rows"),
-                    keys(), table("known"), keys_equal("r", "k"));
+        fmt::format("{} AS r ANTI JOIN (SELECT {} FROM {} WHERE is_full) AS k ON {}", told, keys(),
+                    table("known"), keys_equal("r", "k"));
     append("load", "entries",
            entry(columns(owned_, "r"), "r.start_seq", "1", std::to_string(kFromTarget), no_nulls(),
                  std::to_string(kNotStored), kNoPosition, whole));
@@ -370,36 +376,27 @@ SELECT {keys} FROM (
                  std::to_string(kNotStored), kNoPosition,
                  fmt::format("{} ANTI JOIN {} AS n ON {} AND n.start_seq = r.stop_seq WHERE "
                              "r.stop_seq IS NOT NULL",
-                             whole, table("rows"), keys_equal("n", "r"))));
+                             whole, told, keys_equal("n", "r"))));
   }
 
   // --- hand edits (section 8) ------------------------------------------------------------------
 
+  // What a row of `hand_rows` says besides its columns.
+  std::string hand_bounds() const {
+    if (is_scd1()) return shown_sequence() + " AS seq, ";
+    return fmt::format("{} AS start_seq, {} AS stop_seq, ",
+                       normal_zero(target_column(kStartAt), plan_.sequence_type),
+                       normal_zero(target_column(kEndAt), plan_.sequence_type));
+  }
+
   // What was known of the edited keys before: rows (keys, seq).
   std::string known_sequences() const {
-    // What the target implies, it implies of the rows as they are now; the old ones count.
-    std::string known = fmt::format(
+    // What the target implies, it implies of the row as it is now; the old one counts.
+    return fmt::format(
         "SELECT {}, e.seq FROM {} AS e JOIN {} AS k ON {} WHERE e.src < {} AND NOT (e.src = {} AND "
-        "e.stored = {})",
+        "e.stored = {}) UNION ALL SELECT {}, seq FROM {} WHERE change < 0",
         keys("e"), table("entries"), table("edited"), keys_equal("e", "k"), kFromBatch, kFromTarget,
-        kNotStored);
-    if (relations_.target_before.empty()) return known;
-    const auto before = [&](const std::string& sequence) {
-      return fmt::format(" UNION ALL SELECT {}, b.seq FROM ({}) AS b JOIN {} AS k ON {}", keys("b"),
-                         read_target_before(sequence + " AS seq"), table("edited"),
-                         keys_equal("b", "k"));
-    };
-    const auto bound = [&](const char* name) {
-      return normal_zero(target_column(name), plan_.sequence_type);
-    };
-    if (is_scd1()) return known + before(row_sequence());
-    // An end is known only where there is one.
-    return known + before(bound(kStartAt)) +
-           fmt::format(
-               " UNION ALL SELECT * FROM (SELECT {0}, b.seq FROM ({1}) AS b JOIN {2} AS k "
-               "ON {3}) WHERE seq IS NOT NULL",
-               keys("b"), read_target_before(bound(kEndAt) + " AS seq"), table("edited"),
-               keys_equal("b", "k"));
+        kNotStored, keys(), table("hand_rows"));
   }
 
   // The row, or its absence, at the greatest sequence known of the key, or below all.
@@ -420,48 +417,98 @@ SELECT {keys} FROM (
                              keys_equal("k", "s"))));
   }
 
-  // At every sequence that was known or that a row begins or ends with: the row that then holds,
-  // cut where the next one begins, or none.
-  void take_in_edited_versions() {
-    const std::string values = owned("p", [](size_t i) { return "r." + column(i); });
-    make_table("load", "versions",
-               fmt::format("SELECT r.*, row_number() OVER w AS number, lead(start_seq) OVER w AS "
-                           "next_start FROM {} AS r SEMI JOIN {} AS k ON {} WINDOW w AS (PARTITION "
-                           "BY {} ORDER BY {} NULLS FIRST)",
-                           table("rows"), table("edited"), keys_equal("r", "k"), keys("r"),
-                           order("start_seq")));
-    make_table("load", "points",
-               fmt::format(R"(
-SELECT DISTINCT * FROM ({known}
-  UNION ALL SELECT {keys}, start_seq FROM {versions}
-  UNION ALL SELECT {keys}, stop_seq FROM {versions} WHERE stop_seq IS NOT NULL))",
-                           arg("known", known_sequences()), arg("keys", keys()),
-                           arg("versions", table("versions"))));
-    // The last row that begins at or before the point, if it has not ended.
-    const std::string at_or_after =
-        fmt::format("(v.start_seq IS NULL OR {} <= {})", order("v.start_seq"), order("p.seq"));
-    const std::string not_after = fmt::format(
-        "(v.next_start IS NULL OR (p.seq IS NULL AND v.next_start IS NOT NULL) OR {} > {})",
-        order("v.next_start"), order("p.seq"));
-    const std::string holds = fmt::format("(v.stop_seq IS NULL OR p.seq IS NULL OR {} > {})",
-                                          order("v.stop_seq"), order("p.seq"));
-    append("load", "entries",
-           entry(values, "p.seq", "CASE WHEN r.number IS NULL THEN 5 ELSE 4 END",
-                 std::to_string(kByHand), no_nulls(), std::to_string(kNotStored), kNoPosition,
-                 fmt::format(R"(
-{points} AS p LEFT JOIN (
-  SELECT v.*, p.seq AS point FROM {points} AS p JOIN {versions} AS v ON {same_key} AND {begun} AND {last} AND {holds}) AS r
-ON {p_is_r} AND r.point IS NOT DISTINCT FROM p.seq)",
-                             arg("points", table("points")), arg("versions", table("versions")),
-                             arg("same_key", keys_equal("p", "v")), arg("begun", at_or_after),
-                             arg("last", not_after), arg("holds", holds),
-                             arg("p_is_r", keys_equal("p", "r")))));
+  // Rows of the table `rows` that a hand made or changed.
+  std::string made_by_hand(const std::string& rows) const {
+    return fmt::format(
+        "(SELECT DISTINCT {}, start_seq, true AS is_new FROM {} WHERE change > 0) AS h ON {} AND "
+        "h.start_seq IS NOT "
+        "DISTINCT FROM {}.start_seq",
+        keys(), table("hand_rows"), keys_equal("h", rows), rows);
   }
 
-  // Whatever else was known of edited keys counts no more.
+  // The rows as events made them: the table `told`.
+  void undo_edits() {
+    make_table(
+        "load", "told",
+        fmt::format("SELECT {}r.start_seq, r.stop_seq FROM {} AS r ANTI JOIN {} UNION ALL SELECT "
+                    "{}start_seq, stop_seq FROM {} WHERE change < 0",
+                    columns(owned_, "r"), table("rows"), made_by_hand("r"), columns(owned_),
+                    table("hand_rows")));
+  }
+
+  // A row that a hand made or changed counts at its start and ends at its end, one that it took
+  // away is a delete at its start; what was known between start and end counts no more. All other
+  // rows stay what their events make them. The table `hand`.
+  void take_in_edited_versions() {
+    make_table("load", "versions",
+               fmt::format(R"(
+SELECT r.*, coalesce(h.is_new, false) AS is_new
+FROM (SELECT {columns}r.start_seq, r.stop_seq, lead(r.start_seq) OVER (PARTITION BY {r_keys} ORDER BY {start} NULLS FIRST) AS next_start
+      FROM {rows} AS r SEMI JOIN {edited} AS k ON {r_is_k}) AS r
+LEFT JOIN {made})",
+                           arg("columns", columns(owned_, "r")), arg("r_keys", keys("r")),
+                           arg("start", order("r.start_seq")), arg("rows", table("rows")),
+                           arg("edited", table("edited")), arg("r_is_k", keys_equal("r", "k")),
+                           arg("made", made_by_hand("r"))));
+    // A row ends where the next one begins.
+    const std::string is_cut =
+        fmt::format("(next_start IS NOT NULL AND (stop_seq IS NULL OR {} <= {}))",
+                    order("next_start"), order("stop_seq"));
+    make_table(
+        "load", "spans",
+        fmt::format(R"(
+SELECT {keys}, start_seq, CASE WHEN {is_cut} THEN next_start ELSE stop_seq END AS stop_seq, true AS stands, {is_cut} AS is_cut
+FROM {versions} WHERE is_new
+UNION ALL SELECT {keys}, start_seq, stop_seq, false, false FROM {hand_rows} WHERE change < 0)",
+                    arg("keys", keys()), arg("is_cut", is_cut), arg("versions", table("versions")),
+                    arg("hand_rows", table("hand_rows"))));
+    const auto inside = [&](const std::string& seq) {
+      return fmt::format(
+          "({0} IS NOT NULL AND (s.start_seq IS NULL OR {1} < {2}) AND (s.stop_seq IS NULL OR {2} "
+          "< "
+          "{3}))",
+          seq, order("s.start_seq"), order(seq), order("s.stop_seq"));
+    };
+    const std::string nothing =
+        owned("r", [&](size_t i) { return typed_null(plan_.columns[i].type); });
+    make_table(
+        "load", "hand",
+        fmt::format(R"(
+SELECT {columns}start_seq AS seq, 4 AS kind FROM {versions} WHERE is_new
+UNION ALL
+SELECT {nothing}r.seq, 5 FROM (
+  SELECT {keys}, stop_seq AS seq FROM {spans} WHERE stands AND NOT is_cut AND stop_seq IS NOT NULL
+  UNION
+  SELECT {h_keys}, h.start_seq FROM {spans} AS h ANTI JOIN {versions} AS v ON {v_is_h} AND v.start_seq IS NOT DISTINCT FROM h.start_seq
+  ANTI JOIN (SELECT * FROM {spans} WHERE stands) AS s ON {s_is_h} AND {inside}
+  WHERE NOT h.stands) AS r)",
+                    arg("columns", columns(owned_)), arg("versions", table("versions")),
+                    arg("nothing", nothing), arg("keys", keys()), arg("spans", table("spans")),
+                    arg("h_keys", keys("h")), arg("v_is_h", keys_equal("v", "h")),
+                    arg("s_is_h", keys_equal("s", "h")), arg("inside", inside("h.start_seq"))));
+    append("load", "hand",
+           fmt::format(R"(
+SELECT {nothing}r.seq, 6 FROM (
+  SELECT DISTINCT {e_keys}, e.seq FROM {entries} AS e JOIN {spans} AS s ON {s_is_e} AND {inside} WHERE e.src < {batch}) AS r
+ANTI JOIN {hand} AS h ON {h_is_r} AND h.seq IS NOT DISTINCT FROM r.seq)",
+                       arg("nothing", nothing), arg("e_keys", keys("e")),
+                       arg("entries", table("entries")), arg("spans", table("spans")),
+                       arg("s_is_e", keys_equal("s", "e")), arg("inside", inside("e.seq")),
+                       arg("batch", kFromBatch), arg("hand", table("hand")),
+                       arg("h_is_r", keys_equal("h", "r"))));
+    append("load", "entries",
+           entry(columns(owned_), "seq", "kind", std::to_string(kByHand), no_nulls(),
+                 std::to_string(kNotStored), kNoPosition, table("hand")));
+  }
+
+  // What else was known of edited keys counts no more: of type 1 at all, of type 2 where a hand
+  // says something.
   std::string overruled() const {
+    const std::string same = is_scd1()
+                                 ? keys_equal("h", "e")
+                                 : keys_equal("h", "e") + " AND h.seq IS NOT DISTINCT FROM e.seq";
     return fmt::format("(e.src < {} AND EXISTS (SELECT 1 FROM {} AS h WHERE {}))", kFromBatch,
-                       table("edited"), keys_equal("h", "e"));
+                       table(is_scd1() ? "edited" : "hand"), same);
   }
 
   // --- settle ----------------------------------------------------------------------------------
@@ -633,7 +680,7 @@ FROM (SELECT {m_key}, m.known_entry, e.rowid AS entry, m.known_entry IS NOT NULL
         fmt::format(R"(
 SELECT {at_key}, max(CASE WHEN kind IN (1, 4) THEN entry END) AS w, max(CASE WHEN kind = 3 THEN entry END) AS p,
        max(CASE WHEN kind IN (0, 5) THEN entry END) AS d
-FROM {chosen} GROUP BY {at_key})",
+FROM {chosen} WHERE kind <> 6 GROUP BY {at_key})",
                     arg("at_key", key_and_moment()), arg("chosen", of_changed(table("chosen")))));
     if (!is_bitemporal()) return;
     // The system times whose beliefs may change, and the one before them.
@@ -865,10 +912,13 @@ SELECT e.rowid, false FROM {line} AS l JOIN {entries} AS e ON e.rowid = l.w ANTI
 WHERE NOT (l.starts AND l.ends) OR e.kind = 4
 UNION ALL
 SELECT e.rowid, false FROM {line} AS l JOIN {entries} AS e ON e.rowid = l.d ANTI JOIN {full} AS f ON {l_is_f}
-WHERE l.hidden OR e.kind = 5)",
-                           arg("moments", table("moments")), arg("full", table("full_keys")),
-                           arg("r_is_f", keys_equal("r", "f")), arg("line", table("line")),
-                           arg("entries", table("entries")), arg("l_is_f", keys_equal("l", "f"))));
+WHERE l.hidden OR e.kind = 5
+UNION ALL
+SELECT entry, false FROM {chosen} WHERE kind = 6)",
+                           arg("chosen", chosen), arg("moments", table("moments")),
+                           arg("full", table("full_keys")), arg("r_is_f", keys_equal("r", "f")),
+                           arg("line", table("line")), arg("entries", table("entries")),
+                           arg("l_is_f", keys_equal("l", "f"))));
   }
 
   // Whether no later partial update gives the leaf.
@@ -969,7 +1019,8 @@ WHERE NOT (is_whole AND is_told))",
           if (!same_name(plan_.columns[i].name, field.name)) continue;
           value = "e." + column(i);
           if (!plan_.columns[i].is_key) {
-            value = fmt::format("CASE WHEN NOT n.bare AND e.kind NOT IN (0, 5) THEN {} END", value);
+            value =
+                fmt::format("CASE WHEN NOT n.bare AND e.kind NOT IN (0, 5, 6) THEN {} END", value);
           }
         }
       }
@@ -1030,7 +1081,11 @@ WHERE NOT (is_whole AND is_told))",
     std::string known =
         fmt::format("SELECT {}, seq FROM {} WHERE src < {}", keys(), table("entries"), kFromBatch);
     // A row that a hand took away was known, too.
-    if (is_edited()) known += " UNION ALL " + known_sequences();
+    if (is_edited()) {
+      known += " UNION ALL " + (is_scd1()
+                                    ? known_sequences()
+                                    : fmt::format("SELECT {}, seq FROM {}", keys(), table("hand")));
+    }
     std::string from_mark;
     if (truncates()) {
       late += fmt::format(" OR coalesce({}, false)", less("seq", "mark_before"));

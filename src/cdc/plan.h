@@ -39,7 +39,8 @@ enum class StateKind {
   kTruncate = 2,
   kPartial = 3,
   kHandUpsert = 4,
-  kHandDelete = 5
+  kHandDelete = 5,
+  kSuperseded = 6  // known, but a row changed by hand holds there: nothing counts
 };
 
 // One AUTO CDC flow as declared, from SQL or (later) Python.

@@ -14,6 +14,8 @@ namespace strandline::cdc {
 
 // Relations a program reads: SQL for a FROM clause. Target and state are read as they stand before
 // the batch: with the columns of PlanColumn::existing and ::existing_state.
+inline constexpr const char* kEditSign = "__strandline_change";
+
 struct BatchRelations {
   std::string source;  // events as the source gives them
   // Target and state rows with __strandline_file INTEGER and __strandline_row BIGINT; the target
@@ -21,11 +23,9 @@ struct BatchRelations {
   // yet.
   std::string target;
   std::string state;
-  // Rows changed by hand since the batch before (TargetFacts::edited): the keys of which rows
-  // differ, under the target's names, and the table as it stood before. Empty for none. A table
-  // that is taken over with its rows has keys but stood nowhere before.
-  std::string edited_keys;
-  std::string target_before;
+  // Rows changed by hand since the batch before (TargetFacts::edited), empty for none: the target's
+  // columns and kEditSign, 1 for a row that is there now and was not, -1 for one that was.
+  std::string edits;
   // The batch's planned time, for current_timestamp() in expressions; microseconds UTC.
   std::optional<int64_t> now_us;
 };

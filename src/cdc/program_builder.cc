@@ -222,30 +222,19 @@ std::string ProgramBuilder::target_column(const std::string& name) const {
   return fmt::format("{}.{}", kTarget, quote_name(name));
 }
 
-std::string ProgramBuilder::read_target_before(const std::string& more) const {
+std::string ProgramBuilder::read_edits(const std::vector<size_t>& columns,
+                                       const std::string& more) const {
   std::string text = "SELECT ";
-  for (const size_t i : keys_) {
+  for (const size_t i : columns) {
     const PlanColumn& target = plan_.columns[i];
-    text += fmt::format("{} AS {}, ",
-                        normal_zero(cast_up(target_column(target.name),
-                                            target.existing.value_or(target.type), target.type),
-                                    target.type),
-                        column(i));
+    std::string value = target.existing
+                            ? cast_up(target_column(target.name), *target.existing, target.type)
+                            : typed_null(target.type);
+    if (target.is_key) value = normal_zero(value, target.type);
+    text += fmt::format("{} AS {}, ", value, column(i));
   }
-  return text + fmt::format("{} FROM {} AS {}", more, relations_.target_before, kTarget);
-}
-
-std::string ProgramBuilder::read_edited_keys() const {
-  std::vector<std::string> parts;
-  for (const size_t i : keys_) {
-    const PlanColumn& target = plan_.columns[i];
-    parts.push_back(normal_zero(cast_up("x." + quote_name(target.name),
-                                        target.existing.value_or(target.type), target.type),
-                                target.type) +
-                    " AS " + column(i));
-  }
-  return fmt::format("SELECT DISTINCT {} FROM {} AS x", fmt::join(parts, ", "),
-                     relations_.edited_keys);
+  return text + fmt::format("{}{} AS change FROM {} AS {}", more, target_column(kEditSign),
+                            relations_.edits, kTarget);
 }
 
 std::string ProgramBuilder::read_target(const std::vector<size_t>& columns,
@@ -277,8 +266,8 @@ std::string ProgramBuilder::state_column(const char* name, const DataType& type)
              : typed_null(type);
 }
 
-std::string ProgramBuilder::row_sequence() const {
-  if (!plan_.sequence_column || !has_target()) return typed_null(plan_.sequence_type);
+std::string ProgramBuilder::shown_sequence() const {
+  if (!plan_.sequence_column) return typed_null(plan_.sequence_type);
   return normal_zero(target_column(*plan_.sequence_column), plan_.sequence_type);
 }
 

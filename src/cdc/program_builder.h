@@ -69,18 +69,20 @@ class ProgramBuilder : protected ValueText {
   bool is_bitemporal() const { return plan_.scd_type == ScdType::kBitemporal; }
   // Target rows: the given columns as c<i>, what `more` adds, then row_file, row_pos, row_id.
   std::string read_target(const std::vector<size_t>& columns, const std::string& more = "") const;
-  // The keys of rows changed by hand.
-  std::string read_edited_keys() const;
-  // The table before they were: keys and `more`.
-  std::string read_target_before(const std::string& more) const;
+  // Rows changed by hand: the given columns as c<i>, what `more` adds, then change.
+  std::string read_edits(const std::vector<size_t>& columns, const std::string& more) const;
   // A column of the target by its own name, for `more`.
   std::string target_column(const std::string& name) const;
   // State rows: keys (and values if asked) as c<i>, what `more` adds, seq, kind, row_file, row_pos.
   std::string read_state(bool with_values, const std::string& more = "") const;
   // A column of the state by its own name, for `more`; null where the state has none.
   std::string state_column(const char* name, const DataType& type) const;
-  // SCD 1: the sequence that a target row tells of itself, null for none.
-  std::string row_sequence() const;
+  // SCD 1: the sequence that a target row tells of itself, null for none; for `more` of a target
+  // that is there, of any.
+  std::string shown_sequence() const;
+  std::string row_sequence() const {
+    return has_target() ? shown_sequence() : typed_null(plan_.sequence_type);
+  }
   bool has_target() const { return !relations_.target.empty(); }
   bool has_state() const { return !relations_.state.empty(); }
 

@@ -95,10 +95,7 @@ BatchRelations relations_of(const Sample& sample) {
   if (sample.is_first) return relations;
   relations.target = "target";
   relations.state = "state";
-  if (sample.is_edited) {
-    relations.edited_keys = "edited_keys";
-    relations.target_before = "target_before";
-  }
+  if (sample.is_edited) relations.edits = "edits";
   return relations;
 }
 

@@ -282,31 +282,68 @@ std::vector<size_t> files_not_in(const delta::Snapshot& a, const delta::Snapshot
   return indexes;
 }
 
-// The keys whose rows differ between two versions of a table.
-Result<std::string> edited_keys(duck::Connection& connection, const delta::Table& table,
-                                const std::shared_ptr<const delta::Snapshot>& before,
-                                const std::shared_ptr<const delta::Snapshot>& after,
-                                const std::vector<Field>& keys,
-                                std::vector<std::unique_ptr<duck::Scan>>* scans) {
-  std::string columns;
-  for (const auto& field : before->schema.fields) {
-    columns += (columns.empty() ? "" : ", ") + quote_name(field.name);
-  }
+// Queries of the rows that one version of a table has and another one has not, with these columns.
+struct RowDifference {
+  std::string now, before;
+};
+
+Result<RowDifference> row_difference(duck::Connection& connection, const delta::Table& table,
+                                     const std::shared_ptr<const delta::Snapshot>& before,
+                                     const std::shared_ptr<const delta::Snapshot>& after,
+                                     const Schema& columns,
+                                     std::vector<std::unique_ptr<duck::Scan>>* scans) {
   const auto rows = [&](const std::shared_ptr<const delta::Snapshot>& snapshot,
-                        const delta::Snapshot& other) -> Result<std::string> {
+                        const std::vector<size_t>& files) -> Result<std::string> {
+    std::string names;
+    for (const auto& field : columns.fields) {
+      const std::string name = quote_name(field.name);
+      names += fmt::format("{}CAST({} AS {}) AS {}", names.empty() ? "" : ", ",
+                           snapshot->schema.find(field.name) ? name : "NULL",
+                           duck::engine_type(field.type), name);
+    }
     duck::ScanOptions options;
-    options.files = files_not_in(*snapshot, other);
+    options.files = files;
     SL_ASSIGN(auto scan, duck::scan_table(connection, table, snapshot, options));
-    std::string sql = fmt::format("(SELECT {} FROM {})", columns, scan->sql());
+    std::string sql = fmt::format("(SELECT {} FROM {})", names, scan->sql());
     scans->push_back(std::move(scan));
     return sql;
   };
-  SL_ASSIGN(const auto old_rows, rows(before, *after));
-  SL_ASSIGN(const auto new_rows, rows(after, *before));
-  std::string names;
-  for (const auto& key : keys) names += (names.empty() ? "" : ", ") + quote_name(key.name);
-  return fmt::format("SELECT {0} FROM (({1} EXCEPT ALL {2}) UNION ALL ({2} EXCEPT ALL {1}))", names,
-                     old_rows, new_rows);
+  SL_ASSIGN(const auto old_rows, rows(before, files_not_in(*before, *after)));
+  SL_ASSIGN(const auto new_rows, rows(after, files_not_in(*after, *before)));
+  return RowDifference{fmt::format("({} EXCEPT ALL {})", new_rows, old_rows),
+                       fmt::format("({} EXCEPT ALL {})", old_rows, new_rows)};
+}
+
+// The rows that hands changed in these versions, as a program reads them.
+Result<std::string> rows_by_hand(duck::Connection& connection, const delta::Table& table,
+                                 const std::shared_ptr<const delta::Snapshot>& target,
+                                 const std::vector<Target::Versions>& edits,
+                                 std::vector<std::unique_ptr<duck::Scan>>* scans) {
+  std::string now, before;
+  for (const auto& [first, last] : edits) {
+    if (first == 0) {
+      // Taken over with all its rows.
+      SL_ASSIGN(auto scan, duck::scan_table(connection, table, target));
+      const std::string sql =
+          fmt::format("(SELECT *, 1 AS {} FROM {})", cdc::kEditSign, scan->sql());
+      scans->push_back(std::move(scan));
+      return sql;
+    }
+    SL_ASSIGN(const auto old_rows, table.snapshot(first - 1));
+    SL_ASSIGN(const auto new_rows, table.snapshot(last));
+    SL_ASSIGN(const auto difference,
+              row_difference(connection, table, old_rows, new_rows, target->schema, scans));
+    now += (now.empty() ? "" : " UNION ALL ") + difference.now;
+    before += (before.empty() ? "" : " UNION ALL ") + difference.before;
+  }
+  // What one change made and a later one took away was never there for the program.
+  if (edits.size() > 1) {
+    const std::string all = fmt::format("(({}) EXCEPT ALL ({}))", now, before);
+    before = fmt::format("(({}) EXCEPT ALL ({}))", before, now);
+    now = all;
+  }
+  return fmt::format("(SELECT *, 1 AS {} FROM {} UNION ALL SELECT *, -1 FROM {})", cdc::kEditSign,
+                     now, before);
 }
 
 // Seconds after which deletes may be forgotten, if the table says so (auto-cdc.md section 4).
@@ -438,29 +475,10 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
   const bool reads_state = state_current && !state->files.empty();
   if (reads_target) relations.target = "target";
   if (reads_state) relations.state = "state";
-  std::shared_ptr<const delta::Snapshot> before_edits;
-  for (const auto& [first, last] : edits) {
-    if (first == 0) {
-      // Taken over with all its rows.
-      SL_ASSIGN(auto scan, duck::scan_table(connection, target_->table(), target));
-      std::string names;
-      for (const auto& key : cdc_plan.keys) {
-        names += (names.empty() ? "" : ", ") + quote_name(key.name);
-      }
-      relations.edited_keys = fmt::format("(SELECT {} FROM {}", names, scan->sql());
-      execution.scans.push_back(std::move(scan));
-      break;
-    }
-    SL_ASSIGN(const auto before, target_->table().snapshot(first - 1));
-    SL_ASSIGN(const auto after, target_->table().snapshot(last));
-    if (!before_edits) before_edits = before;
-    SL_ASSIGN(const auto keys, edited_keys(connection, target_->table(), before, after,
-                                           cdc_plan.keys, &execution.scans));
-    relations.edited_keys += (relations.edited_keys.empty() ? "(" : " UNION ALL ") + keys;
+  if (!edits.empty()) {
+    SL_ASSIGN(relations.edits,
+              rows_by_hand(connection, target_->table(), target, edits, &execution.scans));
   }
-  const bool reads_before = before_edits && !before_edits->files.empty();
-  if (!edits.empty()) relations.edited_keys += ")";
-  if (reads_before) relations.target_before = "target_before";
   SL_ASSIGN(auto program, cdc::make_duckdb_program(cdc_plan, relations));
 
   struct CleanUp {
@@ -471,7 +489,7 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
   const duck::OnStage on_stage = [&](const std::string& name) { stage(name); };
   SL_ASSIGN(const size_t staged, duck::stage_events(connection, program, on_stage));
   TouchedFiles target_files, state_files;
-  if (reads_target || reads_state || reads_before) {
+  if (reads_target || reads_state) {
     SL_ASSIGN(execution.keys, BatchKeys::of(connection, cdc_plan, program));
     auto& keys = *execution.keys;
     if (reads_target) {
@@ -485,12 +503,6 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
       SL_ASSIGN(const auto rows, positioned(connection, state_table, state,
                                             state_files.selection.files, false, &execution.scans));
       SL_ASSIGN(relations.state, keys.rows(connection, rows, *state, state_files));
-    }
-    if (reads_before) {
-      const TouchedFiles touched = keys.files(*before_edits);
-      SL_ASSIGN(relations.target_before,
-                positioned(connection, target_->table(), before_edits, touched.selection.files,
-                           false, &execution.scans));
     }
     SL_ASSIGN(program, cdc::make_duckdb_program(cdc_plan, relations));
   }

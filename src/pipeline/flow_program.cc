@@ -14,8 +14,7 @@ namespace {
 constexpr const char* kSource = "strandline_source";
 constexpr const char* kTarget = "strandline_target";
 constexpr const char* kState = "strandline_state";
-constexpr const char* kEditedKeys = "strandline_edited_keys";
-constexpr const char* kTargetBefore = "strandline_target_before";
+constexpr const char* kEdits = "strandline_edits";
 
 std::string ddl(const std::vector<Field>& fields) {
   std::string text;
@@ -105,15 +104,7 @@ Result<FlowProgram> FlowRun::print_program(Dialect dialect) {
     }
   }
   facts.edited = !edits.empty();
-  std::shared_ptr<const delta::Snapshot> before;
-  if (facts.edited) {
-    relations.edited_keys = kEditedKeys;
-    // A table that was taken over stood nowhere before.
-    if (edits.front().first > 0) {
-      SL_ASSIGN(before, target_->table().snapshot(edits.front().first - 1));
-      if (!before->files.empty()) relations.target_before = kTargetBefore;
-    }
-  }
+  if (facts.edited) relations.edits = kEdits;
   SL_ASSIGN(const auto plan, make_plan(facts));
   SL_ASSIGN(const auto program, dialect == Dialect::kSpark
                                     ? cdc::make_spark_program(plan, relations)
@@ -141,11 +132,13 @@ Result<FlowProgram> FlowRun::print_program(Dialect dialect) {
     reads(relations.state, positioned(state->schema, false),
           "The target's AUTO CDC state as it stands, with the place of each row.");
   }
-  reads(relations.edited_keys, plan.keys,
-        "Keys of the rows changed by hand since the batch before.");
-  if (before) {
-    reads(relations.target_before, before->schema.fields,
-          "The target before it was changed by hand.");
+  if (facts.edited) {
+    std::vector<Field> changed = target->schema.fields;
+    changed.push_back({cdc::kEditSign, DataType::primitive(TypeId::kInteger), true, {}});
+    reads(
+        relations.edits, changed,
+        "Rows changed by hand since the batch before: 1 for one that is there now and was not, -1 "
+        "for one that was.");
   }
   for (const cdc::Step& step : program.steps) {
     printed.steps.push_back({kind_of(step.kind), step.stage, step.table, step.sql, step.only_if,

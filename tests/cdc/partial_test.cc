@@ -222,6 +222,49 @@ TEST_F(HandEditTest, VersionsAreWhatTheTableSays) {
   EXPECT_THAT(table(), UnorderedElementsAre("1|a|1|3", "1|x|3|6", "1|late|6|7", "1|c|9|-"));
 }
 
+TEST_F(HandEditTest, AChangedRowHoldsFromItsStartOnly) {
+  const std::string first = "(1, 'a', 'U', 1), (1, 'a', 'U', 3)";
+  deliver({kSmall, kVersions}, first);
+  ASSERT_TRUE(lake_->update_by_hand("v = 'H'", "id = 1").ok());
+  deliver({kSmall, kVersions}, "(1, 'x', 'U', 2)");
+  // What was known at 3 gives nothing any more.
+  EXPECT_THAT(table(), UnorderedElementsAre("1|H|1|2", "1|x|2|-"));
+  EXPECT_THAT(state(), UnorderedElementsAre("1|1|4|H", "1|3|6|-"));
+  EXPECT_TRUE(deliver({kSmall, kVersions}, first + ", (1, 'x', 'U', 2)").changed_nothing());
+}
+
+TEST_F(HandEditTest, OtherRowsOfTheKeyFollowTheirEvents) {
+  const Flow flow{kColumns, kHistory};
+  deliver(flow,
+          "(1, 'a5', 'b5', 'U', NULL, 5), (1, NULL, NULL, 'D', NULL, 5), "
+          "(1, 'a4', NULL, 'U', NULL, 4)");
+  EXPECT_THAT(table(), UnorderedElementsAre("1|a4|-|4|5", "1|a5|b5|5|-"));
+  ASSERT_TRUE(lake_->update_by_hand("\"__END_AT\" = 9", "\"__START_AT\" = 5").ok());
+  deliver(flow, "(1, 'a1', 'b1', 'U', NULL, 1)");
+  EXPECT_THAT(table(), UnorderedElementsAre("1|a1|b1|1|4", "1|a4|b1|4|5", "1|a5|b5|5|9"));
+}
+
+TEST_F(HandEditTest, NewsAtASequenceOutsideAChangedRowCounts) {
+  deliver({kSmall, kVersions}, "(4, 'x', 'U', 6), (4, NULL, 'D', 5), (4, NULL, 'D', 6)");
+  remove("id = 4");
+  deliver({kSmall, kVersions}, "");
+  EXPECT_THAT(table(), IsEmpty());
+  deliver({kSmall, kVersions}, "(4, 'y', 'U', 5), (4, 'y', 'U', 4)");
+  EXPECT_THAT(table(), ElementsAre("4|y|4|6"));
+}
+
+TEST_F(HandEditTest, ADeleteAfterARowThatEndsEarlierIsStillKnown) {
+  const std::string first = "(1, 'a', 'U', 1), (1, NULL, 'D', 5)";
+  deliver({kSmall, kVersions}, first);
+  ASSERT_TRUE(lake_->update_by_hand("\"__END_AT\" = 3", "id = 1").ok());
+  deliver({kSmall, kVersions}, "(1, 'late', 'U', 4)");
+  EXPECT_THAT(table(), UnorderedElementsAre("1|a|1|3", "1|late|4|5"));
+  // And one inside a row that ends later is not.
+  ASSERT_TRUE(lake_->update_by_hand("\"__END_AT\" = NULL", "v = 'late'").ok());
+  deliver({kSmall, kVersions}, first);
+  EXPECT_THAT(table(), UnorderedElementsAre("1|a|1|3", "1|late|4|-"));
+}
+
 TEST_F(HandEditTest, RowsThatAreNoHistoryAreRefused) {
   deliver({kSmall, kVersions}, "(1, 'a', 'U', 1)");
   insert("1, 'x', 1, NULL");

@@ -3,8 +3,11 @@
 -- make __strandline_cdc_events
 SELECT c0 AS c0, c1 AS c1, c2 AS c2, seq, kind, CAST(NULL AS VARCHAR[]) AS nulls FROM (SELECT CAST(__strandline_source."id" AS BIGINT) AS c0, CAST(__strandline_source."name" AS VARCHAR) AS c1, CAST(__strandline_source."seq" AS BIGINT) AS c2, CAST("seq" AS BIGINT) AS seq, CAST(CASE WHEN (("op" = 'D')) THEN 0 ELSE 1 END AS TINYINT) AS kind FROM source AS __strandline_source);
 
+-- make __strandline_cdc_hand_rows
+SELECT CAST(__strandline_target."id" AS BIGINT) AS c0, __strandline_target."seq" AS seq, __strandline_target."__strandline_change" AS change FROM edits AS __strandline_target;
+
 -- make __strandline_cdc_edited
-SELECT DISTINCT CAST(x."id" AS BIGINT) AS c0 FROM edited_keys AS x;
+SELECT DISTINCT c0 FROM __strandline_cdc_hand_rows;
 
 -- ===== validate =====
 
@@ -41,7 +44,7 @@ INSERT INTO __strandline_cdc_entries SELECT k.c0 AS c0, CASE WHEN k.is_full THEN
 INSERT INTO __strandline_cdc_entries SELECT r.c0, r.c1, r.c2, r.seq, CAST(1 AS TINYINT) AS kind, CAST(1 AS TINYINT) AS src, CAST(NULL AS VARCHAR[]) AS nulls, CAST(0 AS TINYINT) AS stored, CAST(NULL AS INTEGER) AS row_file, CAST(NULL AS BIGINT) AS row_pos FROM __strandline_cdc_rows AS r ANTI JOIN __strandline_cdc_known AS k ON r.c0 = k.c0;
 
 -- change __strandline_cdc_entries
-INSERT INTO __strandline_cdc_entries SELECT k.c0 AS c0, r.c1 AS c1, r.c2 AS c2, s.seq, CAST(CASE WHEN r.row_file IS NULL THEN 5 ELSE 4 END AS TINYINT) AS kind, CAST(5 AS TINYINT) AS src, CAST(NULL AS VARCHAR[]) AS nulls, CAST(0 AS TINYINT) AS stored, CAST(NULL AS INTEGER) AS row_file, CAST(NULL AS BIGINT) AS row_pos FROM __strandline_cdc_edited AS k LEFT JOIN __strandline_cdc_rows AS r ON k.c0 = r.c0 LEFT JOIN (SELECT c0, arg_max(seq, seq) AS seq FROM (SELECT e.c0, e.seq FROM __strandline_cdc_entries AS e JOIN __strandline_cdc_edited AS k ON e.c0 = k.c0 WHERE e.src < 2 AND NOT (e.src = 1 AND e.stored = 0) UNION ALL SELECT b.c0, b.seq FROM (SELECT CAST(__strandline_target."id" AS BIGINT) AS c0, __strandline_target."seq" AS seq FROM target_before AS __strandline_target) AS b JOIN __strandline_cdc_edited AS k ON b.c0 = k.c0) GROUP BY c0) AS s ON k.c0 = s.c0;
+INSERT INTO __strandline_cdc_entries SELECT k.c0 AS c0, r.c1 AS c1, r.c2 AS c2, s.seq, CAST(CASE WHEN r.row_file IS NULL THEN 5 ELSE 4 END AS TINYINT) AS kind, CAST(5 AS TINYINT) AS src, CAST(NULL AS VARCHAR[]) AS nulls, CAST(0 AS TINYINT) AS stored, CAST(NULL AS INTEGER) AS row_file, CAST(NULL AS BIGINT) AS row_pos FROM __strandline_cdc_edited AS k LEFT JOIN __strandline_cdc_rows AS r ON k.c0 = r.c0 LEFT JOIN (SELECT c0, arg_max(seq, seq) AS seq FROM (SELECT e.c0, e.seq FROM __strandline_cdc_entries AS e JOIN __strandline_cdc_edited AS k ON e.c0 = k.c0 WHERE e.src < 2 AND NOT (e.src = 1 AND e.stored = 0) UNION ALL SELECT c0, seq FROM __strandline_cdc_hand_rows WHERE change < 0) GROUP BY c0) AS s ON k.c0 = s.c0;
 
 -- ===== settle =====
 
@@ -80,7 +83,7 @@ SELECT DISTINCT c0 FROM __strandline_cdc_chosen WHERE src >= 2 UNION SELECT c0 F
 -- make __strandline_cdc_moments
 SELECT c0, seq, max(CASE WHEN kind IN (1, 4) THEN entry END) AS w, max(CASE WHEN kind = 3 THEN entry END) AS p,
        max(CASE WHEN kind IN (0, 5) THEN entry END) AS d
-FROM __strandline_cdc_chosen AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c0 = k.c0 GROUP BY c0, seq;
+FROM __strandline_cdc_chosen AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c0 = k.c0 WHERE kind <> 6 GROUP BY c0, seq;
 
 -- make __strandline_cdc_filled
 SELECT l.c0, l.seq, e.c1, e.c2, l.w IS NOT NULL AS up, l.w, l.p, l.d FROM (SELECT * FROM __strandline_cdc_moments) AS l LEFT JOIN __strandline_cdc_entries AS e ON e.rowid = l.w;
@@ -148,7 +151,7 @@ SELECT
   (SELECT count(*) FROM __strandline_cdc_events) AS num_input_rows,
   (SELECT count(*) FROM (
      SELECT e.seq, k.known FROM __strandline_cdc_events AS e
-     LEFT JOIN (SELECT c0, arg_max(seq, seq) AS known FROM (SELECT c0, seq FROM __strandline_cdc_entries WHERE src < 2 UNION ALL SELECT e.c0, e.seq FROM __strandline_cdc_entries AS e JOIN __strandline_cdc_edited AS k ON e.c0 = k.c0 WHERE e.src < 2 AND NOT (e.src = 1 AND e.stored = 0) UNION ALL SELECT b.c0, b.seq FROM (SELECT CAST(__strandline_target."id" AS BIGINT) AS c0, __strandline_target."seq" AS seq FROM target_before AS __strandline_target) AS b JOIN __strandline_cdc_edited AS k ON b.c0 = k.c0) GROUP BY c0) AS k
+     LEFT JOIN (SELECT c0, arg_max(seq, seq) AS known FROM (SELECT c0, seq FROM __strandline_cdc_entries WHERE src < 2 UNION ALL SELECT e.c0, e.seq FROM __strandline_cdc_entries AS e JOIN __strandline_cdc_edited AS k ON e.c0 = k.c0 WHERE e.src < 2 AND NOT (e.src = 1 AND e.stored = 0) UNION ALL SELECT c0, seq FROM __strandline_cdc_hand_rows WHERE change < 0) GROUP BY c0) AS k
        ON e.kind <> 2 AND e.c0 = k.c0) AS e WHERE coalesce(seq < known, false)) AS num_late_rows,
   (SELECT count(*) FROM (SELECT DISTINCT * FROM __strandline_cdc_conflicts)) AS num_sequence_conflicts,
   (SELECT min(concat_ws(', ', 'id = ' || coalesce(CAST(x.c0 AS VARCHAR), 'NULL')) || ', sequence = ' || CAST(x.seq AS VARCHAR)) FROM __strandline_cdc_conflicts AS x) AS conflict_example;

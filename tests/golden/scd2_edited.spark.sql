@@ -3,8 +3,11 @@
 -- make __strandline_cdc_events
 SELECT c0 AS c0, c1 AS c1, seq, kind, CAST(NULL AS ARRAY<STRING>) AS nulls FROM (SELECT CAST(__strandline_source.`id` AS BIGINT) AS c0, CAST(__strandline_source.`name` AS STRING) AS c1, CAST(seq AS BIGINT) AS seq, CAST(1 AS TINYINT) AS kind FROM source AS __strandline_source);
 
+-- make __strandline_cdc_hand_rows
+SELECT CAST(__strandline_target.`id` AS BIGINT) AS c0, CAST(__strandline_target.`name` AS STRING) AS c1, __strandline_target.`__START_AT` AS start_seq, __strandline_target.`__END_AT` AS stop_seq, __strandline_target.`__strandline_change` AS change FROM edits AS __strandline_target;
+
 -- make __strandline_cdc_edited
-SELECT DISTINCT CAST(x.`id` AS BIGINT) AS c0 FROM edited_keys AS x;
+SELECT DISTINCT c0 FROM __strandline_cdc_hand_rows;
 
 -- ===== validate =====
 
@@ -40,25 +43,44 @@ SELECT *, max(CASE WHEN kind = 3 THEN 1 ELSE 0 END) OVER (PARTITION BY c0) = 1 A
 -- change __strandline_cdc_entries
 SELECT * FROM __strandline_cdc_entries UNION ALL SELECT (SELECT coalesce(max(rowid), -1) + 1 FROM __strandline_cdc_entries) + monotonically_increasing_id(), q.* FROM (SELECT c0, c1, seq, CAST(kind AS TINYINT) AS kind, CAST(0 AS TINYINT) AS src, nulls AS nulls, CAST(2 AS TINYINT) AS stored, row_file, row_pos FROM __strandline_cdc_known) AS q;
 
--- change __strandline_cdc_entries
-SELECT * FROM __strandline_cdc_entries UNION ALL SELECT (SELECT coalesce(max(rowid), -1) + 1 FROM __strandline_cdc_entries) + monotonically_increasing_id(), q.* FROM (SELECT r.c0, r.c1, r.start_seq, CAST(1 AS TINYINT) AS kind, CAST(1 AS TINYINT) AS src, CAST(NULL AS ARRAY<STRING>) AS nulls, CAST(0 AS TINYINT) AS stored, CAST(NULL AS INTEGER) AS row_file, CAST(NULL AS BIGINT) AS row_pos FROM __strandline_cdc_rows AS r ANTI JOIN (SELECT c0 FROM __strandline_cdc_known WHERE is_full) AS k ON r.c0 = k.c0) AS q;
+-- make __strandline_cdc_told
+SELECT r.c0, r.c1, r.start_seq, r.stop_seq FROM __strandline_cdc_rows AS r ANTI JOIN (SELECT DISTINCT c0, start_seq, true AS is_new FROM __strandline_cdc_hand_rows WHERE change > 0) AS h ON h.c0 = r.c0 AND h.start_seq IS NOT DISTINCT FROM r.start_seq UNION ALL SELECT c0, c1, start_seq, stop_seq FROM __strandline_cdc_hand_rows WHERE change < 0;
 
 -- change __strandline_cdc_entries
-SELECT * FROM __strandline_cdc_entries UNION ALL SELECT (SELECT coalesce(max(rowid), -1) + 1 FROM __strandline_cdc_entries) + monotonically_increasing_id(), q.* FROM (SELECT r.c0 AS c0, CAST(NULL AS STRING) AS c1, r.stop_seq, CAST(0 AS TINYINT) AS kind, CAST(1 AS TINYINT) AS src, CAST(NULL AS ARRAY<STRING>) AS nulls, CAST(0 AS TINYINT) AS stored, CAST(NULL AS INTEGER) AS row_file, CAST(NULL AS BIGINT) AS row_pos FROM __strandline_cdc_rows AS r ANTI JOIN (SELECT c0 FROM __strandline_cdc_known WHERE is_full) AS k ON r.c0 = k.c0 ANTI JOIN __strandline_cdc_rows AS n ON n.c0 = r.c0 AND n.start_seq = r.stop_seq WHERE r.stop_seq IS NOT NULL) AS q;
+SELECT * FROM __strandline_cdc_entries UNION ALL SELECT (SELECT coalesce(max(rowid), -1) + 1 FROM __strandline_cdc_entries) + monotonically_increasing_id(), q.* FROM (SELECT r.c0, r.c1, r.start_seq, CAST(1 AS TINYINT) AS kind, CAST(1 AS TINYINT) AS src, CAST(NULL AS ARRAY<STRING>) AS nulls, CAST(0 AS TINYINT) AS stored, CAST(NULL AS INTEGER) AS row_file, CAST(NULL AS BIGINT) AS row_pos FROM __strandline_cdc_told AS r ANTI JOIN (SELECT c0 FROM __strandline_cdc_known WHERE is_full) AS k ON r.c0 = k.c0) AS q;
+
+-- change __strandline_cdc_entries
+SELECT * FROM __strandline_cdc_entries UNION ALL SELECT (SELECT coalesce(max(rowid), -1) + 1 FROM __strandline_cdc_entries) + monotonically_increasing_id(), q.* FROM (SELECT r.c0 AS c0, CAST(NULL AS STRING) AS c1, r.stop_seq, CAST(0 AS TINYINT) AS kind, CAST(1 AS TINYINT) AS src, CAST(NULL AS ARRAY<STRING>) AS nulls, CAST(0 AS TINYINT) AS stored, CAST(NULL AS INTEGER) AS row_file, CAST(NULL AS BIGINT) AS row_pos FROM __strandline_cdc_told AS r ANTI JOIN (SELECT c0 FROM __strandline_cdc_known WHERE is_full) AS k ON r.c0 = k.c0 ANTI JOIN __strandline_cdc_told AS n ON n.c0 = r.c0 AND n.start_seq = r.stop_seq WHERE r.stop_seq IS NOT NULL) AS q;
 
 -- make __strandline_cdc_versions
-SELECT r.*, row_number() OVER w AS number, lead(start_seq) OVER w AS next_start FROM __strandline_cdc_rows AS r SEMI JOIN __strandline_cdc_edited AS k ON r.c0 = k.c0 WINDOW w AS (PARTITION BY r.c0 ORDER BY start_seq NULLS FIRST);
+SELECT r.*, coalesce(h.is_new, false) AS is_new
+FROM (SELECT r.c0, r.c1, r.start_seq, r.stop_seq, lead(r.start_seq) OVER (PARTITION BY r.c0 ORDER BY r.start_seq NULLS FIRST) AS next_start
+      FROM __strandline_cdc_rows AS r SEMI JOIN __strandline_cdc_edited AS k ON r.c0 = k.c0) AS r
+LEFT JOIN (SELECT DISTINCT c0, start_seq, true AS is_new FROM __strandline_cdc_hand_rows WHERE change > 0) AS h ON h.c0 = r.c0 AND h.start_seq IS NOT DISTINCT FROM r.start_seq;
 
--- make __strandline_cdc_points
-SELECT DISTINCT * FROM (SELECT e.c0, e.seq FROM __strandline_cdc_entries AS e JOIN __strandline_cdc_edited AS k ON e.c0 = k.c0 WHERE e.src < 2 AND NOT (e.src = 1 AND e.stored = 0) UNION ALL SELECT b.c0, b.seq FROM (SELECT CAST(__strandline_target.`id` AS BIGINT) AS c0, __strandline_target.`__START_AT` AS seq FROM target_before AS __strandline_target) AS b JOIN __strandline_cdc_edited AS k ON b.c0 = k.c0 UNION ALL SELECT * FROM (SELECT b.c0, b.seq FROM (SELECT CAST(__strandline_target.`id` AS BIGINT) AS c0, __strandline_target.`__END_AT` AS seq FROM target_before AS __strandline_target) AS b JOIN __strandline_cdc_edited AS k ON b.c0 = k.c0) WHERE seq IS NOT NULL
-  UNION ALL SELECT c0, start_seq FROM __strandline_cdc_versions
-  UNION ALL SELECT c0, stop_seq FROM __strandline_cdc_versions WHERE stop_seq IS NOT NULL);
+-- make __strandline_cdc_spans
+SELECT c0, start_seq, CASE WHEN (next_start IS NOT NULL AND (stop_seq IS NULL OR next_start <= stop_seq)) THEN next_start ELSE stop_seq END AS stop_seq, true AS stands, (next_start IS NOT NULL AND (stop_seq IS NULL OR next_start <= stop_seq)) AS is_cut
+FROM __strandline_cdc_versions WHERE is_new
+UNION ALL SELECT c0, start_seq, stop_seq, false, false FROM __strandline_cdc_hand_rows WHERE change < 0;
+
+-- make __strandline_cdc_hand
+SELECT c0, c1, start_seq AS seq, 4 AS kind FROM __strandline_cdc_versions WHERE is_new
+UNION ALL
+SELECT r.c0 AS c0, CAST(NULL AS STRING) AS c1, r.seq, 5 FROM (
+  SELECT c0, stop_seq AS seq FROM __strandline_cdc_spans WHERE stands AND NOT is_cut AND stop_seq IS NOT NULL
+  UNION
+  SELECT h.c0, h.start_seq FROM __strandline_cdc_spans AS h ANTI JOIN __strandline_cdc_versions AS v ON v.c0 = h.c0 AND v.start_seq IS NOT DISTINCT FROM h.start_seq
+  ANTI JOIN (SELECT * FROM __strandline_cdc_spans WHERE stands) AS s ON s.c0 = h.c0 AND (h.start_seq IS NOT NULL AND (s.start_seq IS NULL OR s.start_seq < h.start_seq) AND (s.stop_seq IS NULL OR h.start_seq < s.stop_seq))
+  WHERE NOT h.stands) AS r;
+
+-- change __strandline_cdc_hand
+SELECT * FROM __strandline_cdc_hand UNION ALL SELECT * FROM (
+SELECT r.c0 AS c0, CAST(NULL AS STRING) AS c1, r.seq, 6 FROM (
+  SELECT DISTINCT e.c0, e.seq FROM __strandline_cdc_entries AS e JOIN __strandline_cdc_spans AS s ON s.c0 = e.c0 AND (e.seq IS NOT NULL AND (s.start_seq IS NULL OR s.start_seq < e.seq) AND (s.stop_seq IS NULL OR e.seq < s.stop_seq)) WHERE e.src < 2) AS r
+ANTI JOIN __strandline_cdc_hand AS h ON h.c0 = r.c0 AND h.seq IS NOT DISTINCT FROM r.seq);
 
 -- change __strandline_cdc_entries
-SELECT * FROM __strandline_cdc_entries UNION ALL SELECT (SELECT coalesce(max(rowid), -1) + 1 FROM __strandline_cdc_entries) + monotonically_increasing_id(), q.* FROM (SELECT p.c0 AS c0, r.c1 AS c1, p.seq, CAST(CASE WHEN r.number IS NULL THEN 5 ELSE 4 END AS TINYINT) AS kind, CAST(5 AS TINYINT) AS src, CAST(NULL AS ARRAY<STRING>) AS nulls, CAST(0 AS TINYINT) AS stored, CAST(NULL AS INTEGER) AS row_file, CAST(NULL AS BIGINT) AS row_pos FROM 
-__strandline_cdc_points AS p LEFT JOIN (
-  SELECT v.*, p.seq AS point FROM __strandline_cdc_points AS p JOIN __strandline_cdc_versions AS v ON p.c0 = v.c0 AND (v.start_seq IS NULL OR v.start_seq <= p.seq) AND (v.next_start IS NULL OR (p.seq IS NULL AND v.next_start IS NOT NULL) OR v.next_start > p.seq) AND (v.stop_seq IS NULL OR p.seq IS NULL OR v.stop_seq > p.seq)) AS r
-ON p.c0 = r.c0 AND r.point IS NOT DISTINCT FROM p.seq) AS q;
+SELECT * FROM __strandline_cdc_entries UNION ALL SELECT (SELECT coalesce(max(rowid), -1) + 1 FROM __strandline_cdc_entries) + monotonically_increasing_id(), q.* FROM (SELECT c0, c1, seq, CAST(kind AS TINYINT) AS kind, CAST(5 AS TINYINT) AS src, CAST(NULL AS ARRAY<STRING>) AS nulls, CAST(0 AS TINYINT) AS stored, CAST(NULL AS INTEGER) AS row_file, CAST(NULL AS BIGINT) AS row_pos FROM __strandline_cdc_hand) AS q;
 
 -- ===== settle =====
 
@@ -67,7 +89,7 @@ SELECT entry, c0, seq, kind, src, count(*) OVER (PARTITION BY c0, seq, kind) AS 
 FROM (SELECT e.rowid AS entry, c0, seq, kind, src,
              max(CASE WHEN kind >= 4 THEN 1 ELSE 0 END) OVER (PARTITION BY c0, seq) AS by_hand,
              min(src) OVER (PARTITION BY c0, seq, kind) AS first_src
-      FROM __strandline_cdc_entries AS e WHERE true AND NOT (e.src < 2 AND EXISTS (SELECT 1 FROM __strandline_cdc_edited AS h WHERE h.c0 = e.c0)))
+      FROM __strandline_cdc_entries AS e WHERE true AND NOT (e.src < 2 AND EXISTS (SELECT 1 FROM __strandline_cdc_hand AS h WHERE h.c0 = e.c0 AND h.seq IS NOT DISTINCT FROM e.seq)))
 WHERE (by_hand = 0 OR kind >= 4) AND NOT (src = 1 AND first_src = 0);
 
 -- make __strandline_cdc_chosen
@@ -97,7 +119,7 @@ SELECT DISTINCT c0 FROM __strandline_cdc_chosen WHERE src >= 2 UNION SELECT c0 F
 -- make __strandline_cdc_moments
 SELECT c0, seq, max(CASE WHEN kind IN (1, 4) THEN entry END) AS w, max(CASE WHEN kind = 3 THEN entry END) AS p,
        max(CASE WHEN kind IN (0, 5) THEN entry END) AS d
-FROM __strandline_cdc_chosen AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c0 = k.c0 GROUP BY c0, seq;
+FROM __strandline_cdc_chosen AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c0 = k.c0 WHERE kind <> 6 GROUP BY c0, seq;
 
 -- make __strandline_cdc_filled
 SELECT l.c0, l.seq, e.c1, l.w IS NOT NULL AS up, l.w, l.p, l.d FROM (SELECT * FROM __strandline_cdc_moments) AS l LEFT JOIN __strandline_cdc_entries AS e ON e.rowid = l.w;
@@ -135,7 +157,9 @@ SELECT e.rowid, false FROM __strandline_cdc_line AS l JOIN __strandline_cdc_entr
 WHERE NOT (l.starts AND l.ends) OR e.kind = 4
 UNION ALL
 SELECT e.rowid, false FROM __strandline_cdc_line AS l JOIN __strandline_cdc_entries AS e ON e.rowid = l.d ANTI JOIN __strandline_cdc_full_keys AS f ON l.c0 = f.c0
-WHERE l.hidden OR e.kind = 5;
+WHERE l.hidden OR e.kind = 5
+UNION ALL
+SELECT entry, false FROM __strandline_cdc_chosen AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c0 = k.c0 WHERE kind = 6;
 
 -- ===== write =====
 
@@ -146,7 +170,7 @@ SELECT r.c0 AS `id`, r.c1 AS `name`, r.start_seq AS `__START_AT`, r.stop_seq AS 
 SELECT o.row_file AS __strandline_file, o.row_pos AS __strandline_row FROM (SELECT r.rowid AS old, r.row_file, r.row_pos FROM __strandline_cdc_rows AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c0 = k.c0) AS o ANTI JOIN (SELECT old FROM __strandline_cdc_matched WHERE is_same) AS m ON m.old = o.old;
 
 -- state new
-SELECT e.c0 AS `id`, e.seq AS `__strandline_sequence`, e.kind AS `__strandline_kind`, CASE WHEN NOT n.bare AND e.kind NOT IN (0, 5) THEN e.c1 END AS `name` FROM __strandline_cdc_needed AS n JOIN __strandline_cdc_entries AS e ON e.rowid = n.entry WHERE NOT (e.stored = 2 OR (e.stored = 1 AND n.bare));
+SELECT e.c0 AS `id`, e.seq AS `__strandline_sequence`, e.kind AS `__strandline_kind`, CASE WHEN NOT n.bare AND e.kind NOT IN (0, 5, 6) THEN e.c1 END AS `name` FROM __strandline_cdc_needed AS n JOIN __strandline_cdc_entries AS e ON e.rowid = n.entry WHERE NOT (e.stored = 2 OR (e.stored = 1 AND n.bare));
 
 -- state dead
 SELECT r.row_file AS __strandline_file, r.row_pos AS __strandline_row FROM (SELECT *, rowid AS entry FROM __strandline_cdc_entries) AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c0 = k.c0 ANTI JOIN (SELECT n.entry FROM __strandline_cdc_needed AS n JOIN __strandline_cdc_entries AS e ON e.rowid = n.entry WHERE (e.stored = 2 OR (e.stored = 1 AND n.bare))) AS s ON s.entry = r.entry WHERE r.row_file IS NOT NULL;
@@ -158,7 +182,7 @@ SELECT
   (SELECT count(*) FROM __strandline_cdc_events) AS num_input_rows,
   (SELECT count(*) FROM (
      SELECT e.seq, k.known FROM __strandline_cdc_events AS e
-     LEFT JOIN (SELECT c0, max_by(seq, seq) AS known FROM (SELECT c0, seq FROM __strandline_cdc_entries WHERE src < 2 UNION ALL SELECT e.c0, e.seq FROM __strandline_cdc_entries AS e JOIN __strandline_cdc_edited AS k ON e.c0 = k.c0 WHERE e.src < 2 AND NOT (e.src = 1 AND e.stored = 0) UNION ALL SELECT b.c0, b.seq FROM (SELECT CAST(__strandline_target.`id` AS BIGINT) AS c0, __strandline_target.`__START_AT` AS seq FROM target_before AS __strandline_target) AS b JOIN __strandline_cdc_edited AS k ON b.c0 = k.c0 UNION ALL SELECT * FROM (SELECT b.c0, b.seq FROM (SELECT CAST(__strandline_target.`id` AS BIGINT) AS c0, __strandline_target.`__END_AT` AS seq FROM target_before AS __strandline_target) AS b JOIN __strandline_cdc_edited AS k ON b.c0 = k.c0) WHERE seq IS NOT NULL) GROUP BY c0) AS k
+     LEFT JOIN (SELECT c0, max_by(seq, seq) AS known FROM (SELECT c0, seq FROM __strandline_cdc_entries WHERE src < 2 UNION ALL SELECT c0, seq FROM __strandline_cdc_hand) GROUP BY c0) AS k
        ON e.kind <> 2 AND e.c0 = k.c0) AS e WHERE coalesce(seq < known, false)) AS num_late_rows,
   (SELECT count(*) FROM (SELECT DISTINCT * FROM __strandline_cdc_conflicts)) AS num_sequence_conflicts,
   (SELECT min(concat_ws(', ', 'id = ' || coalesce(CAST(x.c0 AS STRING), 'NULL')) || ', sequence = ' || CAST(x.seq AS STRING)) FROM __strandline_cdc_conflicts AS x) AS conflict_example;

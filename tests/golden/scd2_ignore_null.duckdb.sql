@@ -100,7 +100,7 @@ SELECT DISTINCT c0 FROM __strandline_cdc_chosen WHERE src >= 2;
 -- make __strandline_cdc_moments
 SELECT c0, seq, max(CASE WHEN kind IN (1, 4) THEN entry END) AS w, max(CASE WHEN kind = 3 THEN entry END) AS p,
        max(CASE WHEN kind IN (0, 5) THEN entry END) AS d
-FROM __strandline_cdc_chosen AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c0 = k.c0 GROUP BY c0, seq;
+FROM __strandline_cdc_chosen AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c0 = k.c0 WHERE kind <> 6 GROUP BY c0, seq;
 
 -- make __strandline_cdc_filled
 SELECT l.c0, l.seq, CASE WHEN l.f0 THEN struct_pack("city" := l.f1, "tags" := l.f2) END AS c2, l.f3 AS c1, l.up, l.w, l.p, l.d
@@ -145,7 +145,9 @@ SELECT e.rowid, false FROM __strandline_cdc_line AS l JOIN __strandline_cdc_entr
 WHERE NOT (l.starts AND l.ends) OR e.kind = 4
 UNION ALL
 SELECT e.rowid, false FROM __strandline_cdc_line AS l JOIN __strandline_cdc_entries AS e ON e.rowid = l.d ANTI JOIN __strandline_cdc_full_keys AS f ON l.c0 = f.c0
-WHERE l.hidden OR e.kind = 5;
+WHERE l.hidden OR e.kind = 5
+UNION ALL
+SELECT entry, false FROM __strandline_cdc_chosen AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c0 = k.c0 WHERE kind = 6;
 
 -- ===== write =====
 
@@ -156,7 +158,7 @@ SELECT r.c0 AS "id", r.c1 AS "weight", r.c2 AS "place", r.start_seq AS "__START_
 SELECT o.row_file AS __strandline_file, o.row_pos AS __strandline_row FROM (SELECT r.rowid AS old, r.row_file, r.row_pos FROM __strandline_cdc_rows AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c0 = k.c0) AS o ANTI JOIN (SELECT old FROM __strandline_cdc_matched WHERE is_same) AS m ON m.old = o.old;
 
 -- state new
-SELECT e.c0 AS "id", e.seq AS "__strandline_sequence", e.kind AS "__strandline_kind", e.nulls AS "__strandline_given_nulls", CASE WHEN NOT n.bare AND e.kind NOT IN (0, 5) THEN e.c1 END AS "weight", CASE WHEN NOT n.bare AND e.kind NOT IN (0, 5) THEN e.c2 END AS "place" FROM __strandline_cdc_needed AS n JOIN __strandline_cdc_entries AS e ON e.rowid = n.entry WHERE NOT (e.stored = 2 OR (e.stored = 1 AND n.bare));
+SELECT e.c0 AS "id", e.seq AS "__strandline_sequence", e.kind AS "__strandline_kind", e.nulls AS "__strandline_given_nulls", CASE WHEN NOT n.bare AND e.kind NOT IN (0, 5, 6) THEN e.c1 END AS "weight", CASE WHEN NOT n.bare AND e.kind NOT IN (0, 5, 6) THEN e.c2 END AS "place" FROM __strandline_cdc_needed AS n JOIN __strandline_cdc_entries AS e ON e.rowid = n.entry WHERE NOT (e.stored = 2 OR (e.stored = 1 AND n.bare));
 
 -- state dead
 SELECT r.row_file AS __strandline_file, r.row_pos AS __strandline_row FROM (SELECT *, rowid AS entry FROM __strandline_cdc_entries) AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c0 = k.c0 ANTI JOIN (SELECT n.entry FROM __strandline_cdc_needed AS n JOIN __strandline_cdc_entries AS e ON e.rowid = n.entry WHERE (e.stored = 2 OR (e.stored = 1 AND n.bare))) AS s ON s.entry = r.entry WHERE r.row_file IS NOT NULL;

@@ -163,10 +163,15 @@ std::vector<Result> results(const History& history, const Columns& columns) {
   row = nothing;
   for (const auto& [sequence, moments] : history) {
     Result result{sequence, false, {}};
+    bool counts = true;
     for (const auto& [system, events] : moments) {
       result.up = false;
       const auto hand = std::find_if(events.rbegin(), events.rend(),
                                      [](const Event& event) { return event.by_hand; });
+      if (hand != events.rend() && hand->kind == EventKind::kNothing) {
+        counts = false;
+        continue;
+      }
       if (hand != events.rend()) {
         result.up = hand->kind == EventKind::kUpsert;
         row = result.up ? leaves_of_row(hand->values) : nothing;
@@ -192,6 +197,7 @@ std::vector<Result> results(const History& history, const Columns& columns) {
         if (patch[i]) row[i] = patch[i];
       }
     }
+    if (!counts) continue;
     if (result.up) {
       size_t at = 0;
       for (const Shape& shape : columns.shapes)
@@ -339,35 +345,98 @@ std::vector<Row> bitemporal(const std::vector<Event>& events, const Columns& col
   return rows;
 }
 
-std::vector<Event> edits(const std::vector<Event>& events, const std::vector<Value>& key,
-                         const std::vector<Row>& rows, bool type1) {
-  std::vector<Value> sequences;
+namespace {
+
+Event by_hand(const std::vector<Value>& key, const Value& sequence, EventKind kind) {
+  Event event;
+  event.key = key;
+  event.sequence = sequence;
+  event.kind = kind;
+  event.by_hand = true;
+  return event;
+}
+
+std::vector<Row> of_key(const std::vector<Row>& rows, const std::vector<Value>& key) {
+  std::vector<Row> some;
+  for (const Row& row : rows) {
+    if (same_key(row.key, key)) some.push_back(row);
+  }
+  std::sort(some.begin(), some.end(),
+            [](const Row& a, const Row& b) { return compare(a.start, b.start) < 0; });
+  return some;
+}
+
+bool has_row(const std::vector<Row>& rows, const Row& row) {
+  return std::any_of(rows.begin(), rows.end(), [&](const Row& other) {
+    return compare(other.start, row.start) == 0 && compare(other.end, row.end) == 0 &&
+           compare_lists(other.values, row.values) == 0;
+  });
+}
+
+bool is_inside(const Value& sequence, const Row& row) {
+  return compare(row.start, sequence) < 0 &&
+         (row.end.kind == Value::Kind::kNull || compare(sequence, row.end) < 0);
+}
+
+std::vector<Event> edits_of_type1(const std::vector<Event>& events, const std::vector<Value>& key,
+                                  const std::vector<Row>& before, const std::vector<Row>& after) {
+  if (before.size() == after.size() && (before.empty() || has_row(before, after.front())))
+    return {};
+  Value greatest;
   for (const Event& event : events) {
-    // A truncate is an event of every key of type 1.
-    if (event.kind == EventKind::kTruncate ? type1 : same_key(event.key, key))
-      sequences.push_back(event.sequence);
+    // A truncate is an event of every key.
+    if (event.kind != EventKind::kTruncate && !same_key(event.key, key)) continue;
+    if (compare(greatest, event.sequence) < 0) greatest = event.sequence;
   }
-  if (type1) {
-    sequences = {
-        *std::max_element(sequences.begin(), sequences.end(),
-                          [](const Value& a, const Value& b) { return compare(a, b) < 0; })};
-  }
+  Event event = by_hand(key, greatest, after.empty() ? EventKind::kDelete : EventKind::kUpsert);
+  if (!after.empty()) event.values = after.front().values;
+  return {event};
+}
+
+}  // namespace
+
+std::vector<Event> edits(const std::vector<Event>& events, const std::vector<Value>& key,
+                         const std::vector<Row>& all_before, const std::vector<Row>& all_after,
+                         bool type1) {
+  const std::vector<Row> before = of_key(all_before, key), after = of_key(all_after, key);
+  if (type1) return edits_of_type1(events, key, before, after);
   std::vector<Event> made;
-  for (const Value& sequence : sequences) {
-    Event event;
-    event.key = key;
-    event.sequence = sequence;
-    event.kind = EventKind::kDelete;
-    event.by_hand = true;
-    for (const Row& row : rows) {
-      const bool holds =
-          type1 || (compare(row.start, sequence) <= 0 &&
-                    (row.end.kind == Value::Kind::kNull || compare(sequence, row.end) < 0));
-      if (!same_key(row.key, key) || !holds) continue;
-      event.kind = EventKind::kUpsert;
-      event.values = row.values;
-    }
-    made.push_back(std::move(event));
+  std::vector<Row> standing, gone;
+  const auto starts_at = [&](const Value& sequence) {
+    return std::any_of(after.begin(), after.end(),
+                       [&](const Row& row) { return compare(row.start, sequence) == 0; });
+  };
+  const auto inside_any = [](const std::vector<Row>& rows, const Value& sequence) {
+    return std::any_of(rows.begin(), rows.end(),
+                       [&](const Row& row) { return is_inside(sequence, row); });
+  };
+  for (size_t i = 0; i < after.size(); ++i) {
+    if (has_row(before, after[i])) continue;
+    Row row = after[i];
+    const bool has_next = i + 1 < after.size();
+    const bool is_cut = has_next && (row.end.kind == Value::Kind::kNull ||
+                                     compare(after[i + 1].start, row.end) <= 0);
+    if (is_cut) row.end = after[i + 1].start;
+    made.push_back(by_hand(key, row.start, EventKind::kUpsert));
+    made.back().values = row.values;
+    if (!is_cut && row.end.kind != Value::Kind::kNull)
+      made.push_back(by_hand(key, row.end, EventKind::kDelete));
+    standing.push_back(std::move(row));
+  }
+  for (const Row& row : before) {
+    if (has_row(after, row)) continue;
+    gone.push_back(row);
+    if (!starts_at(row.start) && !inside_any(standing, row.start))
+      made.push_back(by_hand(key, row.start, EventKind::kDelete));
+  }
+  const size_t said = made.size();
+  for (const Event& event : events) {
+    if (event.kind == EventKind::kTruncate || !same_key(event.key, key)) continue;
+    if (!inside_any(standing, event.sequence) && !inside_any(gone, event.sequence)) continue;
+    const bool is_said = std::any_of(
+        made.begin(), made.begin() + static_cast<std::ptrdiff_t>(said),
+        [&](const Event& other) { return compare(other.sequence, event.sequence) == 0; });
+    if (!is_said) made.push_back(by_hand(key, event.sequence, EventKind::kNothing));
   }
   return made;
 }

@@ -36,7 +36,8 @@ struct Shape {
 // The leaves of a value: of a struct first 1 or null for whether it is there, then its fields'.
 std::vector<Value> leaves_of(const Value& value, const Shape& shape);
 
-enum class EventKind { kUpsert, kDelete, kTruncate };
+// kNothing: by hand, where nothing counts.
+enum class EventKind { kUpsert, kDelete, kTruncate, kNothing };
 
 struct Event {
   std::vector<Value> key;  // nulls on a truncate
@@ -65,10 +66,12 @@ struct Columns {
 std::vector<Row> scd1(const std::vector<Event>& events, const Columns& columns);
 std::vector<Row> scd2(const std::vector<Event>& events, const Columns& columns);
 std::vector<Row> bitemporal(const std::vector<Event>& events, const Columns& columns);
-// What a row changed by hand says (section 8): of the key at every sequence that `events` has of
-// it, for type 1 at the greatest one, the row of `rows` that holds then, or none.
+// What rows of a key that were changed by hand say (section 8), from all rows before and after.
+// Type 1: the row, or its absence, at the greatest sequence that `events` has of the key. Type 2: a
+// row that is new or differs is an upsert at its start and a delete at its end, one that is gone a
+// delete at its start; what `events` has inside such a row counts no more.
 std::vector<Event> edits(const std::vector<Event>& events, const std::vector<Value>& key,
-                         const std::vector<Row>& rows, bool type1);
+                         const std::vector<Row>& before, const std::vector<Row>& after, bool type1);
 // (key, sequence) pairs where upserts of one moment differ: whole rows, or partial updates in what
 // both give.
 int64_t conflicts(const std::vector<Event>& events);

@@ -324,9 +324,14 @@ Scenario make_scenario(std::mt19937_64& random, size_t key_count) {
   scenario.batches.resize(batch_count);
   if (scenario.scd_type != cdc::ScdType::kBitemporal && chance(random, 0.25)) {
     for (size_t i = 0; i < 2 * batch_count; ++i) {
-      scenario.edits.push_back({static_cast<int>(pick(random, 1000)),
-                                static_cast<int>(pick(random, value_count)),
-                                static_cast<int>(pick(random, 10)) - 3});
+      using Kind = HandEdit::Kind;
+      const Kind kinds[] = {Kind::kValue,  Kind::kValue,  Kind::kValue, Kind::kDelete,
+                            Kind::kDelete, Kind::kInsert, Kind::kEnd};
+      scenario.edits.push_back(
+          {kinds[pick(random, 7)], static_cast<int>(pick(random, 1000)),
+           static_cast<int>(pick(random, value_count)), static_cast<int>(pick(random, 10)),
+           static_cast<int>(pick(random, scenario.sequence.pool.values.size())),
+           static_cast<int>(pick(random, scenario.sequence.pool.values.size() + 1)) - 1});
     }
   }
   for (RawEvent& event : events) {
@@ -375,10 +380,7 @@ class Runner {
 
     lake_.tells_edits = true;
     for (size_t batch = 0; batch < scenario_.batches.size(); ++batch) {
-      for (size_t i = 0; batch > 0 && i < scenario_.edits.size(); ++i) {
-        if (i / 2 + 1 != batch) continue;
-        if (auto problem = edit_by_hand(scenario_.edits[i])) return problem;
-      }
+      if (auto problem = edit_by_hand(batch)) return problem;
       for (const int flow : flows()) {
         if (auto problem = run_batch(batch, flow, of_flow(scenario_.batches[batch], flow))) {
           return fmt::format("batch {}, flow {}: {}", batch, flow, *problem);
@@ -736,46 +738,117 @@ class Runner {
     return model::bitemporal(consumed_, columns_);
   }
 
-  // Deletes a row, or changes a value of it, here and in the model.
-  std::optional<std::string> edit_by_hand(const std::vector<int>& edit) {
+  // The rows changed by hand before a batch, here and in the model.
+  std::optional<std::string> edit_by_hand(size_t batch) {
+    if (batch == 0 || scenario_.edits.empty()) return std::nullopt;
+    const std::vector<Row> before = model_rows();
+    std::vector<Row> rows = before;
+    for (size_t i = 0; i < scenario_.edits.size(); ++i) {
+      if (i / 2 + 1 != batch) continue;
+      if (auto problem = change_row(scenario_.edits[i], &rows)) return problem;
+    }
+    std::vector<Event> said;
+    std::set<std::string> known;
+    for (const std::vector<Row>* table : {&before, static_cast<const std::vector<Row>*>(&rows)}) {
+      for (const Row& row : *table) {
+        if (!known.insert(key_text(row)).second) continue;
+        for (Event& event : model::edits(consumed_, row.key, before, rows,
+                                         scenario_.scd_type == cdc::ScdType::kType1)) {
+          said.push_back(std::move(event));
+        }
+      }
+    }
+    consumed_.insert(consumed_.end(), said.begin(), said.end());
+    return std::nullopt;
+  }
+
+  std::string key_text(const Row& row) const {
+    std::string text;
+    for (size_t i = 0; i < row.key.size(); ++i)
+      text += literal(row.key[i], scenario_.keys[i].pool.type) + " | ";
+    return text;
+  }
+
+  std::optional<std::string> change_row(const HandEdit& edit, std::vector<Row>* rows) {
+    if (rows->empty()) return std::nullopt;
+    const bool type1 = scenario_.scd_type == cdc::ScdType::kType1;
+    const size_t number = static_cast<size_t>(edit.row) % rows->size();
+    const Column& column = scenario_.values[static_cast<size_t>(edit.column)];
+    const auto place = static_cast<size_t>(
+        std::find(value_order_.begin(), value_order_.end(), edit.column) - value_order_.begin());
+    const Value value =
+        column.pool.values[static_cast<size_t>(edit.value) % column.pool.values.size()];
+    const bool has_column = lake_.target_schema().find(column.name).has_value();
+    Row row = (*rows)[number];
     Table table;
     if (auto problem = read_table(table)) return problem;
-    std::vector<Row> rows = model_rows();
-    if (rows.empty() || table.size() != rows.size()) return std::nullopt;
-    const size_t number = static_cast<size_t>(edit[0]) % rows.size();
-    const std::vector<Value> key = rows[number].key;
-    const auto [primary, text] = spelled(rows[number]);
+    const auto [primary, text] = spelled(row);
     const auto found = table.find(primary);
     if (found == table.end()) return "no row to change by hand: " + text;
     const std::string condition = fmt::format("\"__toy_row_id\" = {}", found->second.row_id);
-    const Column& column = scenario_.values[static_cast<size_t>(edit[1])];
-    if (edit[2] < 0) {
-      rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(number));
-      if (const Status done = lake_.delete_by_hand(condition); !done.ok())
-        return done.error().message;
-    } else {
-      const auto place = std::find(value_order_.begin(), value_order_.end(), edit[1]);
-      const Value value =
-          column.pool.values[static_cast<size_t>(edit[2]) % column.pool.values.size()];
-      rows[number].values[static_cast<size_t>(place - value_order_.begin())] = value;
-      if (!lake_.target_schema().find(column.name)) return std::nullopt;
-      if (const Status done = lake_.update_by_hand(
-              duck::quote_name(column.name) + " = " + literal(value, column.pool.type), condition);
-          !done.ok())
-        return done.error().message;
+    const auto failed = [](const Status& done) -> std::optional<std::string> {
+      return done.ok() ? std::nullopt : std::optional(done.error().message);
+    };
+    const auto set = [&](const std::string& name, const Value& to, const DataType& type) {
+      (*rows)[number] = row;
+      return failed(
+          lake_.update_by_hand(duck::quote_name(name) + " = " + literal(to, type), condition));
+    };
+    const DataType& sequence_type = scenario_.sequence.pool.type;
+    switch (edit.kind) {
+      case HandEdit::Kind::kDelete:
+        rows->erase(rows->begin() + static_cast<std::ptrdiff_t>(number));
+        return failed(lake_.delete_by_hand(condition));
+      case HandEdit::Kind::kValue:
+        // What is equal and only looks different is no change for some types.
+        if (!has_column || model::compare(row.values[place], value) == 0) return std::nullopt;
+        row.values[place] = value;
+        return set(column.name, value, column.pool.type);
+      case HandEdit::Kind::kEnd: {
+        if (type1) return std::nullopt;
+        Value end = normal(at(scenario_.sequence.pool, edit.end));
+        if (model::compare(end, row.start) <= 0) end = null();
+        row.end = end;
+        return set(cdc::kEndAt, end, sequence_type);
+      }
+      case HandEdit::Kind::kInsert:
+        break;
     }
-    for (Event& event :
-         model::edits(consumed_, key, rows, scenario_.scd_type == cdc::ScdType::kType1)) {
-      pending_.push_back(std::move(event));
+    // A new row: of a key that events had, with the values of the chosen row but one.
+    const Event& event = consumed_[static_cast<size_t>(edit.row) % consumed_.size()];
+    if (event.kind == EventKind::kTruncate || !has_column) return std::nullopt;
+    row.key = event.key;
+    row.values[place] = value;
+    if (!type1) {
+      row.start = normal(at(scenario_.sequence.pool, edit.start));
+      row.end = normal(at(scenario_.sequence.pool, edit.end));
+      if (model::compare(row.end, row.start) <= 0) row.end = null();
     }
-    // What a statement did not change is no edit.
-    Table after;
-    if (auto problem = read_table(after)) return problem;
-    if (const auto same = after.find(primary); same != after.end() && same->second.text == text)
-      pending_.clear();
-    consumed_.insert(consumed_.end(), pending_.begin(), pending_.end());
-    pending_.clear();
-    return std::nullopt;
+    const bool taken = std::any_of(rows->begin(), rows->end(), [&](const Row& other) {
+      return model::same_key(other.key, row.key) && model::compare(other.start, row.start) == 0;
+    });
+    if (taken) return std::nullopt;
+    rows->push_back(row);
+    return failed(lake_.insert_by_hand({cells_of(row)}));
+  }
+
+  // A row as SQL values for the target's columns.
+  std::string cells_of(const Row& row) const {
+    std::vector<std::string> cells;
+    for (const Field& field : lake_.target_schema().fields) {
+      std::string cell = literal(Value{}, field.type);
+      for (size_t i = 0; i < row.key.size(); ++i) {
+        if (same_name(scenario_.keys[i].name, field.name)) cell = literal(row.key[i], field.type);
+      }
+      for (size_t i = 0; i < value_order_.size(); ++i) {
+        if (same_name(value_column(value_order_[i]).name, field.name))
+          cell = literal(row.values[i], field.type);
+      }
+      if (field.name == cdc::kStartAt) cell = literal(row.start, field.type);
+      if (field.name == cdc::kEndAt) cell = literal(row.end, field.type);
+      cells.push_back(cell);
+    }
+    return fmt::format("{}", fmt::join(cells, ", "));
   }
 
   std::string primary_key(const std::map<std::string, std::string>& row) const {
@@ -927,7 +1000,6 @@ class Runner {
   std::vector<int> value_order_;
   model::Columns columns_;
   size_t current_batch_ = 0;
-  std::vector<Event> pending_;
   std::vector<Event> consumed_;
 };
 
@@ -987,8 +1059,12 @@ std::string Scenario::describe() const {
                       gives[static_cast<int>(updates[1])]);
   if (scd_type == cdc::ScdType::kBitemporal)
     text += fmt::format("  system sequence {}\n", to_sql(system.type));
-  for (const std::vector<int>& edit : edits)
-    text += fmt::format("  edit {}\n", fmt::join(edit, " "));
+  const char* const changes[] = {"value", "end", "delete", "insert"};
+  for (const HandEdit& edit : edits) {
+    text += fmt::format("  by hand: {} row {} column {} value {} start {} end {}\n",
+                        changes[static_cast<int>(edit.kind)], edit.row, edit.column, edit.value,
+                        edit.start, edit.end);
+  }
   for (const Column& column : keys)
     text += fmt::format("  key {} {}\n", column.name, to_sql(column.pool.type));
   text += fmt::format("  sequence {} {}\n", sequence.name, to_sql(sequence.pool.type));

@@ -44,6 +44,15 @@ struct RawEvent {
   int flow = 0;    // 1: a second flow into the same target
 };
 
+struct HandEdit {
+  enum class Kind { kValue, kEnd, kDelete, kInsert } kind = Kind::kValue;
+  int row = 0;     // of the table, or of events for the key of a new row
+  int column = 0;  // of the values
+  int value = 0;   // of its pool
+  int start = 0;   // of the sequence's pool
+  int end = 0;     // the same, -1 for none
+};
+
 struct Scenario {
   cdc::ScdType scd_type = cdc::ScdType::kType1;
   std::vector<Column> keys;
@@ -58,9 +67,9 @@ struct Scenario {
   bool two_flows = false;
   Updates updates[2] = {Updates::kWholeRows, Updates::kWholeRows};  // by flow
   Pool system;
-  // After each batch somebody changes a row of the target by hand, chosen by these numbers: which
-  // row, which value, to what; -1 deletes.
-  std::vector<std::vector<int>> edits;
+  // Before each batch but the first somebody changes two rows of the target by hand, chosen by
+  // these numbers.
+  std::vector<HandEdit> edits;
   std::vector<Column> values;
   std::vector<std::vector<RawEvent>> batches;
 

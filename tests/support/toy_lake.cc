@@ -102,16 +102,13 @@ Result<BatchOutcome> ToyLake::run_batch(const cdc::Declaration& declaration,
   if (target_schema_) relations.target = relation(kTarget, *target_schema_);
   if (state_schema_) relations.state = relation(kState, *state_schema_);
   if (edited_) {
-    std::string keys, all;
-    for (const Field& key : plan.keys)
-      keys += (keys.empty() ? "" : ", ") + duck::quote_name(key.name);
+    std::string all;
     for (const Field& field : target_schema_->fields)
       all += (all.empty() ? "" : ", ") + duck::quote_name(field.name);
-    relations.edited_keys = fmt::format(
-        "(SELECT {0} FROM ((SELECT {1} FROM {2} EXCEPT ALL SELECT {1} FROM {3}) UNION ALL (SELECT "
-        "{1} FROM {3} EXCEPT ALL SELECT {1} FROM {2})))",
-        keys, all, kBefore, kTarget);
-    relations.target_before = kBefore;
+    relations.edits = fmt::format(
+        "(SELECT *, 1 AS {3} FROM (SELECT {0} FROM {2} EXCEPT ALL SELECT {0} FROM {1}) UNION ALL "
+        "SELECT *, -1 FROM (SELECT {0} FROM {1} EXCEPT ALL SELECT {0} FROM {2}))",
+        all, kBefore, kTarget, cdc::kEditSign);
   }
   SL_ASSIGN(const cdc::Program program, make_duckdb_program(plan, relations, options));
 
