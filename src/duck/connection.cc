@@ -278,6 +278,24 @@ Result<std::vector<ResultColumn>> EngineConnection::describe(const std::string& 
   return columns;
 }
 
+// Only binds: see kBooleanOnly.
+Status register_boolean_only(duckdb_connection connection) {
+  const Handle<duckdb_scalar_function, duckdb_destroy_scalar_function> function(
+      duckdb_create_scalar_function());
+  const LogicalType boolean(duckdb_create_logical_type(DUCKDB_TYPE_BOOLEAN));
+  duckdb_scalar_function_set_name(function.get(), kBooleanOnly);
+  duckdb_scalar_function_add_parameter(function.get(), boolean.get());
+  duckdb_scalar_function_set_return_type(function.get(), boolean.get());
+  duckdb_scalar_function_set_function(
+      function.get(), [](duckdb_function_info info, duckdb_data_chunk, duckdb_vector) {
+        duckdb_scalar_function_set_error(info, "a check of types is not to be run");
+      });
+  if (duckdb_register_scalar_function(connection, function.get()) != DuckDBSuccess) {
+    return internal_error("ENGINE_ERROR", "the engine does not take the function {}", kBooleanOnly);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::shared_ptr<Database>> Database::open(const DatabaseOptions& options) {
@@ -310,6 +328,7 @@ Result<std::shared_ptr<Database>> Database::open(const DatabaseOptions& options)
   SL_TRY(register_key_filter_function(raw(*connection), database->key_filters()));
   SL_TRY(register_curve_function(raw(*connection), database->curves()));
   SL_TRY(register_json_fields_function(raw(*connection)));
+  SL_TRY(register_boolean_only(raw(*connection)));
   return std::shared_ptr<Database>(std::move(database));
 }
 

@@ -2,9 +2,12 @@
 
 #include <strandline/suggest.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/json.h"
 #include "delta/column_rules.h"
+#include "engine/conditions.h"
 #include "sql/duckdb_printer.h"
 #include "sql/parser.h"
 
@@ -32,99 +35,126 @@ std::string failing(const std::string& code, const std::string& before, const st
                      duck::quote_literal(before), value, duck::quote_literal(after));
 }
 
-// What a cast says about the place of a value that does not fit.
+// The column that a value enters, for messages.
 struct CastPlace {
-  std::string where;  // " in column a.b of t"
-  int depth = 0;      // of lambdas around
+  const Field& column;
+  const DataType& source;  // of the whole value
+  const std::string& table;
+  StructsBy structs_by;
+
+  std::string where() const { return fmt::format(" in column {} of {}", column.name, table); }
+  Error misfit() const {
+    return invalid_argument("INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST",
+                            "column {} of {} is {} and cannot take {}: cast the value", column.name,
+                            table, to_sql(column.type), to_sql(source));
+  }
 };
 
-std::optional<std::string> cast_text(const std::string& value, const DataType& from,
-                                     const DataType& to, const CastPlace& place);
+// A value to cast: its text, and how many lambdas are around.
+struct Item {
+  std::string text;
+  DataType type;
+  int depth = 0;
+};
+
+Result<std::string> cast_text(const Item& from, const DataType& to, const CastPlace& place);
+
+const Field* member_of(const DataType& type, const std::string& name) {
+  for (const auto& field : *type.fields) {
+    if (same_name(field.name, name)) return &field;
+  }
+  return nullptr;
+}
 
 // Member by member, in the order of the target's.
-std::optional<std::string> cast_struct(const std::string& value, const DataType& from,
-                                       const DataType& to, const CastPlace& place) {
-  const auto member_of = [](const DataType& type, const std::string& name) -> const Field* {
-    for (const auto& field : *type.fields) {
-      if (same_name(field.name, name)) return &field;
-    }
-    return nullptr;
-  };
-  for (const auto& field : *from.fields) {
-    if (member_of(to, field.name) == nullptr) return std::nullopt;
+Result<std::string> cast_struct(const Item& from, const DataType& to, const CastPlace& place) {
+  const auto& given = *from.type.fields;
+  const auto& wanted = *to.fields;
+  const bool by_position = place.structs_by == StructsBy::kPosition;
+  if (by_position && given.size() != wanted.size()) {
+    return invalid_argument(
+        given.size() > wanted.size() ? "INSERT_COLUMN_ARITY_MISMATCH.TOO_MANY_DATA_COLUMNS"
+                                     : "INSERT_COLUMN_ARITY_MISMATCH.NOT_ENOUGH_DATA_COLUMNS",
+        "a struct in column {} of {} has {} fields, but the rows give {}, and "
+        "they go by position: give all of {}, or use INSERT INTO ... BY NAME",
+        place.column.name, place.table, wanted.size(), given.size(), to_sql(to));
+  }
+  for (const auto& field : given) {
+    if (!by_position && member_of(to, field.name) == nullptr) return place.misfit();
   }
   std::string members;
-  for (const auto& field : *to.fields) {
-    const auto* source = member_of(from, field.name);
-    auto member = source == nullptr ? fmt::format("CAST(NULL AS {})", duck::engine_type(field.type))
-                                    : cast_text(fmt::format("struct_extract({}, {})", value,
-                                                            duck::quote_literal(source->name)),
-                                                source->type, field.type, place);
-    if (!member) return std::nullopt;
-    members += fmt::format("{}{} := {}", members.empty() ? "" : ", ", duck::quote_name(field.name),
-                           *member);
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const auto& field = wanted[i];
+    const auto* source = by_position ? &given[i] : member_of(from.type, field.name);
+    auto text = fmt::format("CAST(NULL AS {})", duck::engine_type(field.type));
+    if (source != nullptr) {
+      const auto extract =
+          fmt::format("struct_extract({}, {})", from.text, duck::quote_literal(source->name));
+      SL_ASSIGN(text, cast_text({extract, source->type, from.depth}, field.type, place));
+    }
+    members +=
+        fmt::format("{}{} := {}", members.empty() ? "" : ", ", duck::quote_name(field.name), text);
   }
-  return fmt::format("CASE WHEN {0} IS NULL THEN NULL ELSE struct_pack({1}) END", value, members);
+  return fmt::format("CASE WHEN {0} IS NULL THEN NULL ELSE struct_pack({1}) END", from.text,
+                     members);
 }
 
-std::optional<std::string> cast_list(const std::string& value, const DataType& from,
-                                     const DataType& to, const CastPlace& place) {
-  const auto item = fmt::format("__strandline_item_{}", place.depth);
-  const auto inner =
-      cast_text(item, *from.element, *to.element, CastPlace{place.where, place.depth + 1});
-  if (!inner) return std::nullopt;
-  return fmt::format("list_transform({}, lambda {}: {})", value, item, *inner);
+Result<std::string> cast_list(const Item& from, const DataType& to, const CastPlace& place) {
+  const auto item = fmt::format("__strandline_item_{}", from.depth);
+  SL_ASSIGN(const auto inner,
+            cast_text({item, *from.type.element, from.depth + 1}, *to.element, place));
+  return fmt::format("list_transform({}, lambda {}: {})", from.text, item, inner);
 }
 
-std::optional<std::string> cast_map(const std::string& value, const DataType& from,
-                                    const DataType& to, const CastPlace& place) {
-  const auto entry = fmt::format("__strandline_item_{}", place.depth);
-  const CastPlace inside{place.where, place.depth + 1};
-  const auto key = cast_text(entry + ".key", *from.key, *to.key, inside);
-  const auto item = cast_text(entry + ".value", *from.element, *to.element, inside);
-  if (!key || !item) return std::nullopt;
+Result<std::string> cast_map(const Item& from, const DataType& to, const CastPlace& place) {
+  const auto entry = fmt::format("__strandline_item_{}", from.depth);
+  SL_ASSIGN(const auto key,
+            cast_text({entry + ".key", *from.type.key, from.depth + 1}, *to.key, place));
+  SL_ASSIGN(const auto item,
+            cast_text({entry + ".value", *from.type.element, from.depth + 1}, *to.element, place));
   return fmt::format(
       "map_from_entries(list_transform(map_entries({}), lambda {}: struct_pack(key := {}, value := "
       "{})))",
-      value, entry, *key, *item);
+      from.text, entry, key, item);
 }
 
 // The cast alone, without the column's NOT NULL.
-std::optional<std::string> cast_text(const std::string& value, const DataType& from,
-                                     const DataType& to, const CastPlace& place) {
-  if (same_type(from, to)) return value;
+Result<std::string> cast_text(const Item& from, const DataType& to, const CastPlace& place) {
+  const auto& [value, type, depth] = from;
+  if (same_type(type, to)) return value;
   const auto target = duck::engine_type(to);
   auto plain = fmt::format("CAST({} AS {})", value, target);
-  const auto common = least_common_type(from, to);
+  if (type.id == to.id && type.id == TypeId::kStruct) return cast_struct(from, to, place);
+  if (type.id == to.id && type.id == TypeId::kArray) return cast_list(from, to, place);
+  if (type.id == to.id && type.id == TypeId::kMap) return cast_map(from, to, place);
+  const auto common = least_common_type(type, to);
   if (common && same_type(*common, to)) return plain;
-  if (from.id == to.id && from.id == TypeId::kStruct) return cast_struct(value, from, to, place);
-  if (from.id == to.id && from.id == TypeId::kArray) return cast_list(value, from, to, place);
-  if (from.id == to.id && from.id == TypeId::kMap) return cast_map(value, from, to, place);
-  if (is_numeric(from) && is_floating(to)) return plain;
-  if (is_numeric(from) && is_numeric(to)) {
+  if (is_numeric(type) && is_floating(to)) return plain;
+  if (is_numeric(type) && is_numeric(to)) {
     const auto attempt = fmt::format("TRY_CAST({} AS {})", value, target);
     return fmt::format(
         "CASE WHEN {0} IS NULL THEN NULL WHEN {1} IS NULL OR CAST({1} AS {2}) <> {0} THEN {3} ELSE "
         "{1} END",
-        value, attempt, duck::engine_type(from),
+        value, attempt, duck::engine_type(type),
         failing("CAST_OVERFLOW", "the value ", value,
-                " does not fit " + to_sql(to) + " exactly" + place.where));
+                " does not fit " + to_sql(to) + " exactly" + place.where()));
   }
-  if (to.id == TypeId::kString && (is_integer(from) || from.id == TypeId::kDecimal ||
-                                   from.id == TypeId::kBoolean || from.id == TypeId::kDate)) {
+  if (to.id == TypeId::kString && (is_integer(type) || type.id == TypeId::kDecimal ||
+                                   type.id == TypeId::kBoolean || type.id == TypeId::kDate)) {
     return plain;
   }
-  if (from.id == TypeId::kString && (is_numeric(to) || is_time(to) || to.id == TypeId::kBoolean)) {
+  if (type.id == TypeId::kString && (is_numeric(to) || is_time(to) || to.id == TypeId::kBoolean)) {
     const auto attempt = fmt::format("TRY_CAST({} AS {})", value, target);
-    return fmt::format(
-        "CASE WHEN {0} IS NULL THEN NULL WHEN {1} IS NULL THEN {2} ELSE {1} END", value, attempt,
-        failing("CAST_INVALID_INPUT", "the text '", value, "' is no " + to_sql(to) + place.where));
+    return fmt::format("CASE WHEN {0} IS NULL THEN NULL WHEN {1} IS NULL THEN {2} ELSE {1} END",
+                       value, attempt,
+                       failing("CAST_INVALID_INPUT", "the text '", value,
+                               "' is no " + to_sql(to) + place.where()));
   }
-  const bool widens_time = (from.id == TypeId::kDate && to.id == TypeId::kTimestamp) ||
-                           (from.id == TypeId::kTimestampNtz && to.id == TypeId::kTimestamp) ||
-                           (from.id == TypeId::kTimestamp && to.id == TypeId::kTimestampNtz);
+  const bool widens_time = (type.id == TypeId::kDate && to.id == TypeId::kTimestamp) ||
+                           (type.id == TypeId::kTimestampNtz && to.id == TypeId::kTimestamp) ||
+                           (type.id == TypeId::kTimestamp && to.id == TypeId::kTimestampNtz);
   if (widens_time) return plain;
-  return std::nullopt;
+  return place.misfit();
 }
 
 std::string checked_null(const std::string& text, const Field& column, const std::string& table) {
@@ -135,6 +165,50 @@ std::string checked_null(const std::string& text, const Field& column, const std
       duck::quote_literal(fmt::format("[DELTA_NOT_NULL_CONSTRAINT_VIOLATED] column {} of {} is NOT "
                                       "NULL, but a row gives null",
                                       column.name, table)));
+}
+
+// The type with BYTE for each INTEGER in it.
+DataType narrow_integers(const DataType& type) {
+  DataType narrow = type;
+  if (type.id == TypeId::kInteger) return DataType::primitive(TypeId::kByte);
+  if (type.id == TypeId::kStruct) {
+    auto fields = *type.fields;
+    for (auto& field : fields) field.type = narrow_integers(field.type);
+    return DataType::structure(std::move(fields));
+  }
+  if (type.id == TypeId::kArray) return DataType::array(narrow_integers(*type.element));
+  if (type.id == TypeId::kMap)
+    return DataType::map(narrow_integers(*type.key), narrow_integers(*type.element));
+  return narrow;
+}
+
+// The type with VOID for each INTEGER that became a BYTE in the answer.
+DataType with_voids(const DataType& type, const DataType& answer) {
+  if (type.id == TypeId::kInteger && answer.id == TypeId::kByte)
+    return DataType::primitive(TypeId::kVoid);
+  if (type.id != answer.id) return type;
+  if (type.id == TypeId::kStruct && type.fields->size() == answer.fields->size()) {
+    auto fields = *type.fields;
+    for (size_t i = 0; i < fields.size(); ++i)
+      fields[i].type = with_voids(fields[i].type, (*answer.fields)[i].type);
+    return DataType::structure(std::move(fields));
+  }
+  if (type.id == TypeId::kArray) return DataType::array(with_voids(*type.element, *answer.element));
+  if (type.id == TypeId::kMap) {
+    return DataType::map(with_voids(*type.key, *answer.key),
+                         with_voids(*type.element, *answer.element));
+  }
+  return type;
+}
+
+bool has_void(const DataType& type) {
+  if (type.id == TypeId::kStruct) {
+    return std::any_of(type.fields->begin(), type.fields->end(),
+                       [](const Field& field) { return has_void(field.type); });
+  }
+  if (type.id == TypeId::kArray) return has_void(*type.element);
+  if (type.id == TypeId::kMap) return has_void(*type.key) || has_void(*type.element);
+  return type.id == TypeId::kVoid;
 }
 
 }  // namespace
@@ -148,24 +222,27 @@ bool is_identity(const Field& column) {
 
 Result<std::vector<duck::ResultColumn>> given_columns(duck::Connection& connection,
                                                       const std::string& query) {
+  SL_TRY(check_conditions(connection, query));
   SL_ASSIGN(auto columns, connection.describe(query));
   std::string aliases;
   std::string probes;
   std::vector<size_t> probed;
   for (size_t i = 0; i < columns.size(); ++i) {
     aliases += fmt::format("{}c{}", aliases.empty() ? "" : ", ", i);
-    if (columns[i].engine_type != "INTEGER") continue;
+    if (!columns[i].has_delta_type) continue;
+    const auto narrowed = narrow_integers(columns[i].type);
+    if (same_type(narrowed, columns[i].type)) continue;
     // NULL takes the type of its companion, a true INTEGER keeps its own.
-    probes += fmt::format("{}coalesce(given.c{}, 1::UTINYINT)", probed.empty() ? "" : ", ", i);
+    probes += fmt::format("{}coalesce(given.c{}, CAST(NULL AS {}))", probed.empty() ? "" : ", ", i,
+                          duck::engine_type(narrowed));
     probed.push_back(i);
   }
   if (probed.empty()) return columns;
   SL_ASSIGN(const auto answers, connection.describe(fmt::format("SELECT {} FROM ({}) AS given({})",
                                                                 probes, query, aliases)));
   for (size_t i = 0; i < probed.size(); ++i) {
-    if (answers[i].engine_type == "UTINYINT") {
-      columns[probed[i]].type = DataType::primitive(TypeId::kVoid);
-    }
+    auto& type = columns[probed[i]].type;
+    type = with_voids(type, answers[i].type);
   }
   return columns;
 }
@@ -208,17 +285,12 @@ Result<std::string> assign_default(const Field& column, const std::string& table
 }
 
 Result<std::string> assign(const std::string& value, const duck::ResultColumn& source,
-                           const Field& column, const std::string& table) {
+                           const Field& column, const std::string& table, StructsBy structs_by) {
   // A stand-in VOID is a type that is Delta's only after the cast.
   if (source.type.id == TypeId::kVoid && source.has_delta_type) return assign_null(column, table);
-  const CastPlace place{fmt::format(" in column {} of {}", column.name, table)};
-  const auto cast = cast_text(value, source.type, column.type, place);
-  if (!cast) {
-    return invalid_argument("INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST",
-                            "column {} of {} is {} and cannot take {}: cast the value", column.name,
-                            table, to_sql(column.type), to_sql(source.type));
-  }
-  return checked_null(*cast, column, table);
+  const CastPlace place{column, source.type, table, structs_by};
+  SL_ASSIGN(const auto cast, cast_text({value, source.type, 0}, column.type, place));
+  return checked_null(cast, column, table);
 }
 
 Result<std::string> assign_all(const std::string& source,
@@ -268,14 +340,39 @@ Result<std::string> assign_all(const std::string& source,
     if (sources[i] && given[*sources[i]].type.id != TypeId::kVoid) {
       SL_TRY(check_identity(field, false, table));
     }
-    auto value =
-        sources[i] ? assign(fmt::format("given.c{}", *sources[i]), given[*sources[i]], field, table)
-                   : assign_default(field, table);
+    auto value = sources[i]
+                     ? assign(fmt::format("given.c{}", *sources[i]), given[*sources[i]], field,
+                              table, options.by_name ? StructsBy::kName : StructsBy::kPosition)
+                     : assign_default(field, table);
     SL_ASSIGN(const auto text, std::move(value));
     items +=
         fmt::format("{}{} AS {}", items.empty() ? "" : ", ", text, duck::quote_name(field.name));
   }
   return fmt::format("SELECT {} FROM ({}) AS given({})", items, source, aliases);
+}
+
+DataType aligned_type(const DataType& given, const DataType& column, StructsBy structs_by) {
+  if (given.id == TypeId::kVoid) return column;
+  if (given.id != column.id) return given;
+  if (given.id == TypeId::kStruct) {
+    auto fields = *given.fields;
+    for (size_t i = 0; i < fields.size(); ++i) {
+      const Field* own = member_of(column, fields[i].name);
+      if (structs_by == StructsBy::kPosition) {
+        own = i < column.fields->size() ? &(*column.fields)[i] : nullptr;
+        if (own != nullptr) fields[i].name = own->name;
+      }
+      if (own != nullptr) fields[i].type = aligned_type(fields[i].type, own->type, structs_by);
+    }
+    return DataType::structure(std::move(fields));
+  }
+  if (given.id == TypeId::kArray)
+    return DataType::array(aligned_type(*given.element, *column.element, structs_by));
+  if (given.id == TypeId::kMap) {
+    return DataType::map(aligned_type(*given.key, *column.key, structs_by),
+                         aligned_type(*given.element, *column.element, structs_by));
+  }
+  return given;
 }
 
 Result<DataType> storable_type(const duck::ResultColumn& column) {
@@ -289,7 +386,11 @@ Result<DataType> storable_type(const duck::ResultColumn& column) {
                          column.name, column.type.id == TypeId::kVoid ? "VOID" : column.engine_type,
                          column.name);
     default:
-      return column.type;
+      if (!has_void(column.type)) return column.type;
+      return unsupported("DELTA_UNSUPPORTED_DATA_TYPES",
+                         "column {} has the type {}, and nothing says what its VOID is to be: cast "
+                         "the NULL, as in CAST(NULL AS STRING)",
+                         column.name, to_sql(column.type));
   }
 }
 

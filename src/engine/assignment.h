@@ -10,19 +10,23 @@
 
 namespace strandline::engine {
 
-// Names and types a query gives. A column of nothing but NULL, which the engine calls an INTEGER,
-// is VOID here: any column takes it.
+// How the members of a struct find their places: by name, or by position whatever their names are.
+enum class StructsBy { kName, kPosition };
+
+// Names and types a query gives. What is nothing but NULL, which the engine calls an INTEGER, is
+// VOID here, also inside other types (the items of array()): any column takes it.
 Result<std::vector<duck::ResultColumn>> given_columns(duck::Connection& connection,
                                                       const std::string& query);
 
 // DuckDB text that gives value (a column reference of the source's type) as the column's type.
 // Casts up, or checks each value: a number that does not fit exactly is CAST_OVERFLOW, text that
 // does not parse is CAST_INVALID_INPUT, a null in a NOT NULL column is
-// DELTA_NOT_NULL_CONSTRAINT_VIOLATED. Structs match by the names of their members, those that are
-// missing are null. Errors: kInvalidArgument INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST for
-// types that never fit.
+// DELTA_NOT_NULL_CONSTRAINT_VIOLATED. Members of structs that go by name may be missing and are
+// then null. Errors: kInvalidArgument INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST for types that
+// never fit, INSERT_COLUMN_ARITY_MISMATCH... for structs by position.
 Result<std::string> assign(const std::string& value, const duck::ResultColumn& source,
-                           const Field& column, const std::string& table);
+                           const Field& column, const std::string& table,
+                           StructsBy structs_by = StructsBy::kName);
 // The same for a value that is always null.
 Result<std::string> assign_null(const Field& column, const std::string& table);
 
@@ -44,11 +48,15 @@ struct AssignOptions {
 };
 
 // A query of exactly the schema's columns over source, whose columns are given; columns without a
-// source take their default, or null. Errors: those of assign(), and wrong numbers or names of
-// columns.
+// source take their default, or null. Structs go by position unless the columns go by name. Errors:
+// those of assign(), and wrong numbers or names of columns.
 Result<std::string> assign_all(const std::string& source,
                                const std::vector<duck::ResultColumn>& given, const Schema& schema,
                                const std::string& table, const AssignOptions& options);
+
+// A given type in the column's words: members have the names of those they are meant for, and VOID
+// is what the column has there.
+DataType aligned_type(const DataType& given, const DataType& column, StructsBy structs_by);
 
 // The type a new column of a result gets. Errors: kUnsupported for types no table can hold.
 Result<DataType> storable_type(const duck::ResultColumn& column);

@@ -3,6 +3,7 @@
 #include <strandline/suggest.h>
 
 #include "base/error.h"
+#include "engine/assignment.h"
 #include "engine/names.h"
 #include "engine/relations.h"
 #include "engine/streaming_tables.h"
@@ -62,7 +63,7 @@ Status create_view(Context& context, const sql::CreateView& statement, const std
   // A view whose query cannot run is refused now, not at its first reader.
   Relations relations(context);
   SL_ASSIGN(const auto query, relations.print(*statement.query));
-  SL_ASSIGN(const auto columns, context.connection->describe(query));
+  SL_ASSIGN(const auto columns, given_columns(*context.connection, query));
   if (!view.columns.empty() && view.columns.size() != columns.size()) {
     return at(invalid_argument("CREATE_VIEW_COLUMN_ARITY_MISMATCH",
                                "the view names {} columns, but its query gives {}",

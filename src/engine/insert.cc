@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "engine/assignment.h"
+#include "engine/conditions.h"
 #include "engine/names.h"
 #include "engine/rows.h"
 #include "engine/target.h"
@@ -155,7 +156,8 @@ Status Insertion::evolve(std::vector<duck::ResultColumn> given, const AssignOpti
       given[i].name = fields[i].name;
     }
   }
-  auto alteration = evolve_target(target_, given);
+  const auto structs_by = options.by_name ? StructsBy::kName : StructsBy::kPosition;
+  auto alteration = evolve_target(target_, given, structs_by);
   if (!alteration.ok()) return at(std::move(alteration).error(), statement_.table.place);
   alteration_ = std::move(alteration).value();
   return {};

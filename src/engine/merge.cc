@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "duck/key_ranges.h"
 #include "engine/assignment.h"
+#include "engine/conditions.h"
 #include "engine/names.h"
 #include "engine/new_values.h"
 #include "engine/rows.h"
@@ -52,6 +53,8 @@ class Merger {
 
  private:
   Status keep_source();
+  Status check_source_names();
+  bool is_read(const std::string& column) const;
   Status evolve();
   bool is_assigned(const std::string& column) const;
   Status read_clauses();
@@ -190,17 +193,10 @@ Status Merger::keep_source() {
                                alias_),
               source.place);
   }
+  SL_TRY(check_source_names());
   std::string kept;
   std::string named;
   for (size_t i = 0; i < columns_.size(); ++i) {
-    for (size_t other = 0; other < i; ++other) {
-      if (!same_name(columns_[other].name, columns_[i].name)) continue;
-      return at(invalid_argument("COLUMN_ALREADY_EXISTS",
-                                 "the source has two columns called {}: name one of them "
-                                 "differently",
-                                 columns_[i].name),
-                source.place);
-    }
     kept += fmt::format("{}c{}", kept.empty() ? "" : ", ", i);
     named += fmt::format("c{} AS {}, ", i, duck::quote_name(columns_[i].name));
   }
@@ -209,6 +205,49 @@ Status Merger::keep_source() {
                             source_.name(), duck::quote_name(alias_));
   both_names_ = target_.names;
   both_names_.insert(both_names_.end(), source_names_.begin(), source_names_.end());
+  return {};
+}
+
+// Whether the statement reads a column of this name, or a field inside one.
+bool Merger::is_read(const std::string& column) const {
+  const auto reads = [&](const sql::ExprPtr& expr) {
+    if (!expr) return false;
+    const auto names = sql::columns_read(*expr);
+    return std::any_of(names.begin(), names.end(), [&](const sql::Name& name) {
+      const auto text = "." + fold_name(name.text) + ".";
+      return text.find("." + fold_name(column) + ".") != std::string::npos;
+    });
+  };
+  const auto by_clause = [&](const sql::MergeClause& clause) {
+    return (clause.star && is_assigned(column)) || reads(clause.condition) ||
+           std::any_of(clause.assignments.begin(), clause.assignments.end(),
+                       [&](const sql::Assignment& each) { return reads(each.value); });
+  };
+  return reads(statement_.on) ||
+         std::any_of(statement_.clauses.begin(), statement_.clauses.end(), by_clause);
+}
+
+// A column of the source that is read is told by its name alone.
+Status Merger::check_source_names() {
+  auto columns = columns_;
+  // Around a subquery the engine renames what is there twice.
+  const sql::Relation& source = *statement_.source;
+  if (const auto* derived = source.as<sql::Derived>();
+      derived != nullptr && source.column_aliases.empty()) {
+    SL_ASSIGN(const auto inner, relations_.print(*derived->query));
+    SL_ASSIGN(columns, connection_.describe(inner));
+  }
+  for (size_t i = 0; i < columns.size(); ++i) {
+    for (size_t other = 0; other < i; ++other) {
+      if (!same_name(columns[other].name, columns[i].name)) continue;
+      if (!is_read(columns[i].name)) continue;
+      return at(invalid_argument("AMBIGUOUS_REFERENCE",
+                                 "the source has two columns called {}: name one of them "
+                                 "differently",
+                                 columns[i].name),
+                source.place);
+    }
+  }
   return {};
 }
 
@@ -325,7 +364,7 @@ Status Merger::read_clauses() {
     if (text.star) SL_TRY(add_star(clause));
     SL_TRY(clause.values.add(text.assignments, relations_, names(text.when)));
     auto typed = clause.values.find_types(connection_, from(text.when));
-    if (!typed.ok()) return name_error(std::move(typed).error(), text.place);
+    if (!typed.ok()) return at(std::move(typed).error(), text.place);
   }
   return {};
 }

@@ -14,39 +14,6 @@ Error at(Error error, const SourcePlace& place) {
   return error;
 }
 
-Error name_error(Error error, const SourcePlace& place) {
-  if (error.code != "ENGINE_ERROR" || error.kind != ErrorKind::kInvalidArgument) {
-    return at(std::move(error), place);
-  }
-  error.message.erase(std::min(error.message.find('\n'), error.message.size()));
-  const auto says = [&](const char* words) {
-    return error.message.find(words) != std::string::npos;
-  };
-  if (says("Ambiguous reference")) error.code = "AMBIGUOUS_REFERENCE";
-  if (says("Referenced") && says("not found")) error.code = "UNRESOLVED_COLUMN.WITH_SUGGESTION";
-  // Each item of a SELECT has its column's name as its alias, which is what the engine then means.
-  if (says("cannot be referenced before it is defined")) {
-    const size_t begin = error.message.find('"') + 1;
-    error.code = "UNRESOLVED_COLUMN.WITH_SUGGESTION";
-    error.message =
-        fmt::format("no relation of FROM has a column {}: DESCRIBE shows what there is",
-                    error.message.substr(begin, error.message.find('"', begin) - begin));
-  }
-  return at(std::move(error), place);
-}
-
-Status check_condition(duck::Connection& connection, const std::string& condition,
-                       const std::string& from, const SourcePlace& place) {
-  const auto columns = connection.describe(fmt::format("SELECT {} FROM {}", condition, from));
-  if (!columns.ok()) return name_error(columns.error(), place);
-  const auto& type = (*columns)[0].engine_type;
-  if (type == "BOOLEAN" || condition == "NULL") return {};
-  return at(invalid_argument(
-                "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN",
-                "the condition is of type {}: write a comparison that is true or false", type),
-            place);
-}
-
 Result<std::vector<std::string>> known_columns(const std::vector<sql::Name>& names,
                                                const Schema& schema, const char* clause) {
   std::vector<std::string> out;

@@ -16,15 +16,6 @@ namespace strandline::engine {
 // The error at a place of the text, unless it has one already.
 Error at(Error error, const SourcePlace& place);
 
-// What the engine says of a name it does not know, at a place and without the text it was asked
-// with.
-Error name_error(Error error, const SourcePlace& place);
-
-// A condition over a relation must be a truth value: a number that counts as one would take rows
-// that nobody meant. Errors: DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN, unknown names.
-Status check_condition(duck::Connection& connection, const std::string& condition,
-                       const std::string& from, const SourcePlace& place);
-
 // The schema's spelling of column names that a clause gives.
 // Errors: UNRESOLVED_COLUMN.WITH_SUGGESTION with the nearest name.
 Result<std::vector<std::string>> known_columns(const std::vector<sql::Name>& names,

@@ -15,6 +15,7 @@ namespace strandline::engine {
 
 Relations::Relations(const Context& context) : context_(context) {
   print_options_.now_us = now_micros();
+  print_options_.mark_conditions = true;
 }
 
 void Relations::add_conditions(std::map<const sql::TableUse*, sql::Conditions> conditions) {
@@ -139,8 +140,10 @@ Result<std::string> Relations::print_view(const catalog::View& view, const std::
       **query,
       view.columns.empty() ? conditions : sql::rename_columns(conditions, view.columns, **query)));
   const catalog::Defaults defaults{view.catalog, view.schema};
+  auto options = print_options_;
+  options.mark_conditions = false;  // checked when the view was made
   auto text = sql::print_duckdb(
-      **query, [&](const sql::TableUse& use) { return resolve(use, defaults); }, print_options_);
+      **query, [&](const sql::TableUse& use) { return resolve(use, defaults); }, options);
   open_views_.pop_back();
   if (!text.ok()) {
     auto error = std::move(text).error().with_context("view " + name);

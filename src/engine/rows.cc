@@ -1,6 +1,7 @@
 #include "engine/rows.h"
 
 #include "base/error.h"
+#include "engine/conditions.h"
 #include "engine/names.h"
 #include "engine/new_values.h"
 #include "engine/target.h"

@@ -8,10 +8,12 @@
 #include "duck/delta_io.h"
 #include "duck/render.h"
 #include "engine/alter.h"
+#include "engine/conditions.h"
 #include "engine/context.h"
 #include "engine/create_table.h"
 #include "engine/definitions.h"
 #include "engine/describe.h"
+#include "engine/engine_errors.h"
 #include "engine/handles.h"
 #include "engine/listing.h"
 #include "engine/maintenance.h"
@@ -92,7 +94,7 @@ class SqlSession : public Session {
     for (const auto& statement : script.statements) {
       if (cancelled_) return cancelled("CANCELED", "stopped before the statement ran");
       auto done = run_statement(statement, format, output);
-      if (!done.ok()) return at(std::move(done).error(), statement.place);
+      if (!done.ok()) return in_users_words(std::move(done).error(), statement);
     }
     return {};
   }
@@ -127,7 +129,7 @@ class SqlSession : public Session {
       SL_ASSIGN(auto answer, answer_of(statement));
       if (answer.query.empty()) continue;
       auto done = connection_->execute(answer.query);
-      if (!done.ok()) return explained(answer, std::move(done).error(), statement.place);
+      if (!done.ok()) return explained(answer, std::move(done).error(), statement);
     }
     return {};
   }
@@ -146,7 +148,7 @@ class SqlSession : public Session {
       return at(invalid_argument("NOT_A_QUERY", "the statement gives no rows: use execute()"),
                 statement.place);
     }
-    return open_rows(std::move(made), statement.place);
+    return open_rows(std::move(made), statement);
   }
 
   Result<strandline::Answer> answer(const std::string& text) override {
@@ -158,12 +160,12 @@ class SqlSession : public Session {
       SL_ASSIGN(auto made, answer_of(statement));
       if (made.query.empty()) continue;
       if (&statement == &script.statements.back()) {
-        SL_ASSIGN(answer.rows, open_rows(std::move(made), statement.place));
+        SL_ASSIGN(answer.rows, open_rows(std::move(made), statement));
         answer.repeatable = script.statements.size() == 1 && only_reads(statement);
         continue;
       }
       auto done = connection_->execute(made.query);
-      if (!done.ok()) return explained(made, std::move(done).error(), statement.place);
+      if (!done.ok()) return explained(made, std::move(done).error(), statement);
     }
     return answer;
   }
@@ -222,10 +224,10 @@ class SqlSession : public Session {
            std::holds_alternative<sql::Show>(statement.body);
   }
 
-  Result<std::unique_ptr<RowStream>> open_rows(Prepared answer, const SourcePlace& place) {
+  Result<std::unique_ptr<RowStream>> open_rows(Prepared answer, const sql::Statement& statement) {
     SL_ASSIGN(auto connection, database_->connect());
     auto reader = duck::RowReader::open(std::move(connection), answer.query);
-    if (!reader.ok()) return explained(answer, std::move(reader).error(), place);
+    if (!reader.ok()) return explained(answer, std::move(reader).error(), statement);
     return make_row_stream(std::move(reader).value(), std::move(answer.relations));
   }
 
@@ -250,9 +252,10 @@ class SqlSession : public Session {
     return invalid_argument("INVALID_NAME", "{} is not the name of a table", text);
   }
 
-  static Error explained(const Prepared& answer, Error error, const SourcePlace& place) {
-    return at(answer.relations ? answer.relations->explain(std::move(error)) : std::move(error),
-              place);
+  static Error explained(const Prepared& answer, Error error, const sql::Statement& statement) {
+    return in_users_words(
+        answer.relations ? answer.relations->explain(std::move(error)) : std::move(error),
+        statement);
   }
 
   Result<Prepared> answer_of(const sql::Statement& statement) {
@@ -262,11 +265,12 @@ class SqlSession : public Session {
       auto query = answer.relations->print(*select->query);
       if (!query.ok()) return at(std::move(query).error(), statement.place);
       answer.query = std::move(query).value();
+      SL_TRY(check_conditions(*connection_, answer.query));
       return answer;
     }
     Output output;
     auto done = run_statement(statement, OutputFormat::kTable, output);
-    if (!done.ok()) return at(std::move(done).error(), statement.place);
+    if (!done.ok()) return in_users_words(std::move(done).error(), statement);
     answer.query = output.query.value_or("");
     return answer;
   }
@@ -288,10 +292,9 @@ class SqlSession : public Session {
             [&](const sql::SelectStatement& select) -> Status {
               Relations relations(context_);
               SL_ASSIGN(const auto query, relations.print(*select.query));
+              SL_TRY(check_conditions(*connection_, query));
               auto shown = show_rows(query, format, out);
-              if (!shown.ok()) {
-                return name_error(relations.explain(std::move(shown).error()), statement.place);
-              }
+              if (!shown.ok()) return relations.explain(std::move(shown).error());
               return {};
             },
             [&](const sql::Explain& explain) -> Status {

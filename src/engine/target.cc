@@ -1,7 +1,6 @@
 #include "engine/target.h"
 
 #include "base/error.h"
-#include "engine/assignment.h"
 #include "engine/names.h"
 #include "sql/duckdb_printer.h"
 
@@ -26,12 +25,15 @@ Result<Target> find_target(const Context& context, const sql::TableName& name,
 }
 
 Result<std::optional<delta::Alteration>> evolve_target(
-    Target& target, const std::vector<duck::ResultColumn>& incoming) {
+    Target& target, const std::vector<duck::ResultColumn>& incoming, StructsBy structs_by) {
   Schema schema;
   for (const auto& column : incoming) {
     // A column of nothing but NULL has no type to bring.
     if (column.type.id == TypeId::kVoid && column.has_delta_type) continue;
-    SL_ASSIGN(auto type, storable_type(column));
+    auto aligned = column;
+    if (const auto* own = target.schema().get(column.name); own != nullptr)
+      aligned.type = aligned_type(column.type, own->type, structs_by);
+    SL_ASSIGN(auto type, storable_type(aligned));
     schema.fields.push_back(Field{column.name, std::move(type), true, {}});
   }
   std::optional<delta::Alteration> alteration(std::in_place, *target.found.snapshot);

@@ -8,6 +8,7 @@
 
 #include "delta/alter.h"
 #include "duck/delta_io.h"
+#include "engine/assignment.h"
 #include "engine/context.h"
 #include "engine/relations.h"
 
@@ -35,7 +36,8 @@ Result<Target> find_target(const Context& context, const sql::TableName& name,
 // The alteration, if it changed anything, belongs into the statement's transaction.
 // Errors: of Alteration::merge_schema, DELTA_UNSUPPORTED_DATA_TYPES.
 Result<std::optional<delta::Alteration>> evolve_target(
-    Target& target, const std::vector<duck::ResultColumn>& incoming);
+    Target& target, const std::vector<duck::ResultColumn>& incoming,
+    StructsBy structs_by = StructsBy::kName);
 
 // What a statement reads of its target: rows that a filter asks for, from the files that may hold
 // some.

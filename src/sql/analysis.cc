@@ -64,6 +64,10 @@ class Walker {
     ctes_.resize(scope);
   }
 
+  void query(const QueryPtr& node) {
+    if (node) query(*node);
+  }
+
   void expr(const ExprPtr& node) {
     if (node) expr(*node);
   }
@@ -74,13 +78,6 @@ class Walker {
     if (const auto* in = node.as<In>(); in != nullptr && in->query) query(*in->query);
     if (const auto* exists = node.as<Exists>()) query(*exists->query);
     if (const auto* subquery = node.as<ScalarSubquery>()) query(*subquery->query);
-  }
-
- private:
-  void rows(const ValuesRows& values) {
-    for (const auto& row : values.rows) {
-      for (const ExprPtr& value : row) expr(value);
-    }
   }
 
   void relation(const RelationPtr& node) {
@@ -105,6 +102,44 @@ class Walker {
     } else if (const auto* view = node->as<LateralView>()) {
       relation(view->input);
       expr(view->generator);
+    }
+  }
+
+  void assignments(const std::vector<Assignment>& list) {
+    for (const Assignment& assignment : list) expr(assignment.value);
+  }
+
+  void statement(const Statement& statement) {
+    const auto& body = statement.body;
+    if (const auto* select = std::get_if<SelectStatement>(&body)) query(select->query);
+    if (const auto* view = std::get_if<CreateView>(&body)) query(view->query);
+    if (const auto* table = std::get_if<CreateTable>(&body)) query(table->query);
+    if (const auto* describe = std::get_if<Describe>(&body)) query(describe->query);
+    if (const auto* optimize = std::get_if<Optimize>(&body)) expr(optimize->where);
+    if (const auto* insert = std::get_if<Insert>(&body)) {
+      for (const auto& [column, value] : insert->partition) expr(value);
+      expr(insert->replace_where);
+      query(insert->query);
+    }
+    if (const auto* update = std::get_if<Update>(&body)) {
+      assignments(update->assignments);
+      expr(update->where);
+    }
+    if (const auto* removal = std::get_if<Delete>(&body)) expr(removal->where);
+    if (const auto* merge = std::get_if<Merge>(&body)) {
+      relation(merge->source);
+      expr(merge->on);
+      for (const MergeClause& clause : merge->clauses) {
+        expr(clause.condition);
+        assignments(clause.assignments);
+      }
+    }
+  }
+
+ private:
+  void rows(const ValuesRows& values) {
+    for (const auto& row : values.rows) {
+      for (const ExprPtr& value : row) expr(value);
     }
   }
 
@@ -160,6 +195,23 @@ std::vector<Name> columns_read(const Expr& expr) {
   std::vector<Name> found;
   collect_columns(expr, params, found);
   return found;
+}
+
+std::optional<SourcePlace> place_of_column(const Statement& statement, const std::string& name) {
+  std::optional<SourcePlace> place;
+  Walker walker;
+  walker.on_expr = [&](const Expr& node) {
+    const auto* column = node.as<ColumnRef>();
+    const auto* field = node.as<FieldAccess>();
+    const bool found = (column != nullptr && std::any_of(column->parts.begin(), column->parts.end(),
+                                                         [&](const std::string& part) {
+                                                           return same_name(part, name);
+                                                         })) ||
+                       (field != nullptr && same_name(field->name.text, name));
+    if (found && !place && node.place.line > 0) place = node.place;
+  };
+  walker.statement(statement);
+  return place;
 }
 
 std::vector<Name> nondeterministic_calls(const Query& query) {

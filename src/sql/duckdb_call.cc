@@ -127,7 +127,7 @@ std::string DuckdbPrinter::now_text() {
 
 std::string DuckdbPrinter::suffix(const Call& call) {
   std::string result;
-  if (call.filter) result += fmt::format(" FILTER (WHERE {})", expr(call.filter));
+  if (call.filter) result += fmt::format(" FILTER (WHERE {})", condition(call.filter));
   if (call.over) {
     result += " OVER ";
     const WindowSpec& spec = *call.over;
@@ -160,6 +160,7 @@ std::string DuckdbPrinter::fill_form(const Function& function, const Call& call)
     } else {
       const ExprPtr& argument = call.args[static_cast<size_t>(form[++i] - '1')];
       result += kind == 's'   ? as_string(argument)
+                : kind == '?' ? condition(argument)
                 : kind == 't' ? as_time(argument)
                 : kind == 'D' ? as_date(argument)
                               : as_bytes(argument);

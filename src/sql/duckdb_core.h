@@ -5,6 +5,7 @@
 // Errors: the first is kept and the rest of the text is of no use.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -49,7 +50,9 @@ class DuckdbPrinter {
   std::string expr(const ExprPtr& node) { return expr(*node); }
   std::string expr(const Expr& node);
   std::string print(const Expr& node);
-  std::string literal(const Literal& literal);
+  // What must be a BOOLEAN: the engine would take numbers and text as well.
+  std::string condition(const ExprPtr& node);
+  std::string literal(const Expr& node, const Literal& literal);
   std::string column(const ColumnRef& column);
   std::string star(const Star& star);
   std::string field(const FieldAccess& field);
@@ -59,6 +62,9 @@ class DuckdbPrinter {
   std::string in(const In& in);
   std::string binary(const Expr& node, const Binary& binary);
   std::string infix(const Binary& binary);
+  // A comparison of value, whose text form gets, with others.
+  std::string comparison(const ExprPtr& value, const std::vector<ExprPtr>& others,
+                         const std::function<std::string(const std::string&)>& form);
   std::string remainder(const Binary& binary);
   std::string chain(const Binary& binary);
   std::string concat_part(const Expr& operand);

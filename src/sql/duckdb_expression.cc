@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/error.h"
 #include "sql/duckdb_core.h"
@@ -237,7 +238,24 @@ std::string DuckdbPrinter::list(const std::vector<ExprPtr>& items) {
   return result;
 }
 
-std::string DuckdbPrinter::literal(const Literal& literal) {
+std::string DuckdbPrinter::condition(const ExprPtr& node) {
+  const std::string text = expr(node);
+  const TypeId type = known_type(*node);
+  const auto* constant = node->as<Literal>();
+  if (type == TypeId::kBoolean || (constant != nullptr && constant->type == TypeId::kVoid))
+    return text;
+  if (type != TypeId::kVoid) {
+    fail(invalid_argument("DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN",
+                          "the condition is of type {}: write a comparison that is true or false",
+                          to_sql(DataType::primitive(type))),
+         node->place);
+  }
+  if (!options_.mark_conditions) return text;
+  const std::string place = fmt::format("{}:{}", node->place.line, node->place.column);
+  return fmt::format("/*?{}*/({})", place, text);
+}
+
+std::string DuckdbPrinter::literal(const Expr& node, const Literal& literal) {
   switch (literal.type) {
     case TypeId::kVoid:
       return "NULL";
@@ -245,7 +263,7 @@ std::string DuckdbPrinter::literal(const Literal& literal) {
       return literal.text;
     case TypeId::kString:
       if (literal.text.find('\0') != std::string::npos) {
-        fail_unsupported({}, "a string constant with a zero byte", "use X'...'");
+        fail_unsupported(node.place, "a string constant with a zero byte", "use X'...'");
       }
       return duckdb_string(literal.text);
     case TypeId::kBinary:
@@ -260,9 +278,16 @@ std::string DuckdbPrinter::literal(const Literal& literal) {
       // DuckDB would read the sign apart from the digits, which are a BIGINT.
       return literal.text == "-2147483648" ? "CAST(-2147483648 AS INTEGER)" : literal.text;
     case TypeId::kDecimal: {
-      if (literal.text.find('.') != std::string::npos) return literal.text;
-      const size_t digits = literal.text.size() - (literal.text[0] == '-' ? 1 : 0);
-      return fmt::format("CAST({} AS DECIMAL({}, 0))", duckdb_string(literal.text), digits);
+      const bool negative = literal.text[0] == '-';
+      const size_t point = literal.text.find('.');
+      const size_t digits = literal.text.size() - (negative ? 1 : 0);
+      if (point == std::string::npos)
+        return fmt::format("CAST({} AS DECIMAL({}, 0))", duckdb_string(literal.text), digits);
+      // DuckDB counts the zero before the point as a digit.
+      constexpr size_t kMostDigits = 38;
+      if (digits <= kMostDigits + 1) return literal.text;
+      return fmt::format("CAST({} AS DECIMAL({}, {}))", duckdb_string(literal.text), kMostDigits,
+                         literal.text.size() - point - 1);
     }
     default:
       return fmt::format("CAST({} AS {})", literal.text,
@@ -334,7 +359,7 @@ std::string DuckdbPrinter::expr(const Expr& node) {
 
 // Only passes on, so that its frame stays small: it stands in every level of a deep tree.
 std::string DuckdbPrinter::print(const Expr& node) {
-  if (const auto* constant = node.as<Literal>()) return literal(*constant);
+  if (const auto* constant = node.as<Literal>()) return literal(node, *constant);
   if (const auto* reference = node.as<ColumnRef>()) return column(*reference);
   if (const auto* all = node.as<Star>()) return star(*all);
   if (const auto* field = node.as<FieldAccess>()) return this->field(*field);
@@ -368,7 +393,8 @@ std::string DuckdbPrinter::unary(const Unary& unary) {
                      : unary.op == UnaryOp::kMinus ? "-"
                      : unary.op == UnaryOp::kPlus  ? "+"
                                                    : "~";
-  return fmt::format("({} {})", sign, expr(unary.operand));
+  return fmt::format("({} {})", sign,
+                     unary.op == UnaryOp::kNot ? condition(unary.operand) : expr(unary.operand));
 }
 
 std::string DuckdbPrinter::is(const Is& is) {
@@ -380,14 +406,39 @@ std::string DuckdbPrinter::is(const Is& is) {
                      is.other ? expr(is.other) : "");
 }
 
+// A FLOAT meets a DECIMAL as DOUBLE in Spark, as FLOAT in DuckDB, where 0.1 is then the nearest
+// FLOAT to it. Other constants are the same number in both.
+std::string DuckdbPrinter::comparison(const ExprPtr& value, const std::vector<ExprPtr>& others,
+                                      const std::function<std::string(const std::string&)>& form) {
+  const auto inexact = [](const ExprPtr& other) {
+    const auto* constant = other->as<Literal>();
+    if (constant == nullptr || constant->type != TypeId::kDecimal) return false;
+    const double number = std::strtod(constant->text.c_str(), nullptr);
+    return static_cast<double>(static_cast<float>(number)) != number;
+  };
+  const std::string text = expr(value);
+  const TypeId type = known_type(*value);
+  if ((type != TypeId::kFloat && type != TypeId::kVoid) || value->as<Literal>() != nullptr ||
+      std::none_of(others.begin(), others.end(), inexact)) {
+    return form(text);
+  }
+  const std::string wide = form(fmt::format("CAST({} AS DOUBLE)", text));
+  if (type == TypeId::kFloat) return wide;
+  return fmt::format("CASE typeof({}) WHEN 'FLOAT' THEN {} ELSE {} END", text, wide, form(text));
+}
+
 std::string DuckdbPrinter::between(const Between& between) {
-  return fmt::format("({} {}BETWEEN {} AND {})", expr(between.value), between.negated ? "NOT " : "",
-                     expr(between.low), expr(between.high));
+  return comparison(between.value, {between.low, between.high}, [&](const std::string& value) {
+    return fmt::format("({} {}BETWEEN {} AND {})", value, between.negated ? "NOT " : "",
+                       expr(between.low), expr(between.high));
+  });
 }
 
 std::string DuckdbPrinter::in(const In& in) {
-  return fmt::format("({} {}IN ({}))", expr(in.value), in.negated ? "NOT " : "",
-                     in.query ? query(*in.query) : list(in.list));
+  return comparison(in.value, in.list, [&](const std::string& value) {
+    return fmt::format("({} {}IN ({}))", value, in.negated ? "NOT " : "",
+                       in.query ? query(*in.query) : list(in.list));
+  });
 }
 
 std::string DuckdbPrinter::nonzero(const ExprPtr& divisor, const std::string& text) {
@@ -473,7 +524,20 @@ std::string DuckdbPrinter::infix(const Binary& binary) {
   if (binary.op == BinaryOp::kBitXor) {
     return fmt::format("xor({}, {})", expr(binary.left), expr(binary.right));
   }
-  return fmt::format("({} {} {})", expr(binary.left), operator_text(binary.op), expr(binary.right));
+  const char* word = operator_text(binary.op);
+  const bool compares = binary.op == BinaryOp::kEqual || binary.op == BinaryOp::kNullSafeEqual ||
+                        binary.op == BinaryOp::kNotEqual || binary.op == BinaryOp::kLess ||
+                        binary.op == BinaryOp::kLessEqual || binary.op == BinaryOp::kGreater ||
+                        binary.op == BinaryOp::kGreaterEqual;
+  if (!compares) return fmt::format("({} {} {})", expr(binary.left), word, expr(binary.right));
+  if (binary.left->as<Literal>() != nullptr) {
+    return comparison(binary.right, {binary.left}, [&](const std::string& right) {
+      return fmt::format("({} {} {})", expr(binary.left), word, right);
+    });
+  }
+  return comparison(binary.left, {binary.right}, [&](const std::string& left) {
+    return fmt::format("({} {} {})", left, word, expr(binary.right));
+  });
 }
 
 std::string DuckdbPrinter::remainder(const Binary& binary) {
@@ -485,18 +549,18 @@ std::string DuckdbPrinter::remainder(const Binary& binary) {
 
 // a AND b AND c, without recursion on the left side.
 std::string DuckdbPrinter::chain(const Binary& binary) {
-  std::vector<const Expr*> terms = {binary.right.get()};
-  const Expr* left = binary.left.get();
+  std::vector<ExprPtr> terms = {binary.right};
+  ExprPtr left = binary.left;
   while (const auto* next = left->as<Binary>()) {
     if (next->op != binary.op) break;
-    terms.push_back(next->right.get());
-    left = next->left.get();
+    terms.push_back(next->right);
+    left = next->left;
   }
   terms.push_back(left);
   std::string result;
   for (auto term = terms.rbegin(); term != terms.rend(); ++term) {
     result += result.empty() ? "(" : fmt::format(" {} ", operator_text(binary.op));
-    result += binary.op == BinaryOp::kConcat ? concat_part(**term) : expr(**term);
+    result += binary.op == BinaryOp::kConcat ? concat_part(**term) : condition(*term);
   }
   return result + ")";
 }
@@ -583,8 +647,9 @@ std::string DuckdbPrinter::like(const Like& like) {
 std::string DuckdbPrinter::case_when(const Case& choice) {
   std::string result = "CASE";
   if (choice.operand) result += " " + expr(choice.operand);
-  for (const auto& [condition, value] : choice.branches) {
-    result += fmt::format(" WHEN {} THEN {}", expr(condition), expr(value));
+  for (const auto& [when, value] : choice.branches) {
+    result +=
+        fmt::format(" WHEN {} THEN {}", choice.operand ? expr(when) : condition(when), expr(value));
   }
   if (choice.otherwise) result += " ELSE " + expr(choice.otherwise);
   return result + " END";

@@ -18,6 +18,8 @@ using Resolve = std::function<Result<std::string>(const TableUse&)>;
 std::vector<TableUse> table_uses(const Query& query);
 // Columns an expression reads, as written (dots kept), without duplicates.
 std::vector<Name> columns_read(const Expr& expr);
+// Where a statement first names a column or field, in a reference of one or several parts.
+std::optional<SourcePlace> place_of_column(const Statement& statement, const std::string& name);
 // Non-deterministic functions used (rand, uuid, ...); current_timestamp and kin are not among them.
 std::vector<Name> nondeterministic_calls(const Query& query);
 std::vector<Name> nondeterministic_calls(const Expr& expr);
@@ -37,6 +39,9 @@ struct PrintOptions {
   std::optional<int64_t> now_us;
   // Tables around an expression, whose columns may be written in full (schema.table.column).
   std::vector<TableName> tables = {};
+  // Whether conditions whose type only the engine can tell carry a mark, a comment with their
+  // place: "/*?12:5*/(x)". Their reader checks that they are booleans.
+  bool mark_conditions = false;
 };
 
 // Errors: kUnsupported naming the function or construct with its place; resolve's own errors.

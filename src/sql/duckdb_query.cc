@@ -149,16 +149,16 @@ std::string DuckdbPrinter::select(const Select& selection) {
     result += (i == 0 ? "" : ", ") + select_item(selection.items[i], selection);
   }
   if (selection.from) result += " FROM " + relation(*selection.from);
-  if (selection.where) result += " WHERE " + expr(selection.where);
+  if (selection.where) result += " WHERE " + condition(selection.where);
   if (selection.group_by_all) result += " GROUP BY ALL";
   if (!selection.group_by.empty()) result += " GROUP BY " + list(selection.group_by);
-  if (selection.having) result += " HAVING " + expr(selection.having);
+  if (selection.having) result += " HAVING " + condition(selection.having);
   for (size_t i = 0; i < selection.windows.size(); ++i) {
     const NamedWindow& named = selection.windows[i];
     result += fmt::format("{}{} AS {}", i == 0 ? " WINDOW " : ", ", duckdb_name(named.name.text),
                           window(named.spec));
   }
-  if (selection.qualify) result += " QUALIFY " + expr(selection.qualify);
+  if (selection.qualify) result += " QUALIFY " + condition(selection.qualify);
   tables_.resize(scope);
   return result;
 }
@@ -254,7 +254,7 @@ std::string DuckdbPrinter::join(const Join& node) {
   std::string result =
       fmt::format("{} {}{} {}{}", relation(*node.left), node.natural ? "NATURAL " : "",
                   join_words(kind), node.lateral ? "LATERAL " : "", right);
-  if (node.on) result += " ON " + expr(node.on);
+  if (node.on) result += " ON " + condition(node.on);
   if (node.lateral && kind == JoinKind::kLeft && !node.on) result += " ON true";
   if (!node.using_columns.empty()) {
     std::string names;

@@ -121,8 +121,8 @@ const std::vector<Function>& table() {
       {"ifnull", 2, 2, kScalar, "coalesce($1, $2)", kAny, ""},
       {"nvl2", 3, 3, kScalar, "CASE WHEN $1 IS NOT NULL THEN $2 ELSE $3 END", kAny, ""},
       {"nullif", 2, 2, kScalar, "nullif($1, $2)", kAny, ""},
-      {"if", 3, 3, kScalar, "CASE WHEN $1 THEN $2 ELSE $3 END", kAny, ""},
-      {"iff", 3, 3, kScalar, "CASE WHEN $1 THEN $2 ELSE $3 END", kAny, ""},
+      {"if", 3, 3, kScalar, "CASE WHEN $?1 THEN $2 ELSE $3 END", kAny, ""},
+      {"iff", 3, 3, kScalar, "CASE WHEN $?1 THEN $2 ELSE $3 END", kAny, ""},
       {"nullifzero", 1, 1, kScalar, "nullif($1, 0)", kAny, ""},
       {"zeroifnull", 1, 1, kScalar, "coalesce($1, 0)", kAny, ""},
       {"greatest", 2, -1, kScalar, "greatest($*)", kAny, ""},
@@ -281,7 +281,7 @@ const std::vector<Function>& table() {
 
       // --- aggregates ---
       {"count", 1, -1, kAggregate, "!", kLong, ""},
-      {"count_if", 1, 1, kAggregate, "count($dCASE WHEN $1 THEN 1 END)@", kLong, ""},
+      {"count_if", 1, 1, kAggregate, "count($dCASE WHEN $?1 THEN 1 END)@", kLong, ""},
       {"sum", 1, 1, kAggregate, "!", kAny,
        "of a FLOAT: cast it to DOUBLE; a decimal's sum has other digits before the point"},
       {"avg", 1, 1, kAggregate, "!", kAny, "of a decimal right to 15 digits"},

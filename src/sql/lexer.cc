@@ -130,6 +130,18 @@ size_t comment_length(std::string_view text, size_t at, bool* closed) {
   return end - at;
 }
 
+// Length of the part before the first byte that is not UTF-8.
+size_t utf8_part(std::string_view text) {
+  size_t at = 0;
+  while (at < text.size()) {
+    char32_t code_point = 0;
+    const size_t length = decode_utf8(text.substr(at), &code_point);
+    if (length == 0) break;
+    at += length;
+  }
+  return at;
+}
+
 class Lexer {
  public:
   Lexer(std::string_view original, const std::string& file, const Substitution& substitution)
@@ -138,6 +150,8 @@ class Lexer {
   }
 
   Lexed run() {
+    if (const size_t length = utf8_part(text_); length < text_.size())
+      fail(length, "the text is not UTF-8 from here on: save it as UTF-8");
     while (at_ < text_.size()) {
       if (const size_t space = space_length(text_, at_); space > 0) {
         at_ += space;
@@ -407,7 +421,7 @@ class Lexer {
         if (std::isxdigit(static_cast<unsigned char>(d)) == 0) return false;
         code = code * 16 + static_cast<uint32_t>(is_digit(d) ? d - '0' : (d | 0x20) - 'a' + 10);
       }
-      if (code > 0x10FFFF || code == 0) return false;
+      if (code > 0x10FFFF) return false;
       size_t used = digits + 1;
       // Two \u escapes may spell one character outside the basic plane.
       if (digits == 4 && code >= 0xD800 && code <= 0xDFFF) {

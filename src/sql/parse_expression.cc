@@ -1,6 +1,8 @@
 // Expressions. Precedence as Spark's: OR, AND, NOT, predicates (BETWEEN, IN, LIKE, IS), comparison,
 // |, ^, &, shifts, + - ||, * / % DIV, signs, then :: . [] and : after a primary.
 #include <array>
+#include <cmath>
+#include <cstdlib>
 
 #include "base/error.h"
 #include "sql/names.h"
@@ -330,9 +332,22 @@ ExprPtr Parser::number(bool negative) {
   if (literal.type == TypeId::kDecimal) {
     if (exponent) {
       fail_unsupported(place, "a decimal constant with an exponent", "write its digits");
-    } else if (token.text.size() - (fraction ? 1 : 0) > 38) {
+    }
+    // Zeros before the first digit do not count.
+    const std::string digits =
+        token.text.substr(std::min(token.text.find_first_not_of('0'), token.text.size() - 1));
+    if (digits.size() - (fraction ? 1 : 0) > 38) {
       fail_at(place, fmt::format("'{}' has more than the 38 digits of a DECIMAL", literal.text));
     }
+  }
+  const bool single = literal.type == TypeId::kFloat;
+  if ((single || literal.type == TypeId::kDouble) &&
+      std::isinf(single ? std::strtof(token.text.c_str(), nullptr)
+                        : std::strtod(token.text.c_str(), nullptr))) {
+    fail(invalid_argument("INVALID_NUMERIC_LITERAL_RANGE",
+                          "{} is outside the range of {}: CAST('Infinity' AS {}) is the infinity",
+                          literal.text, single ? "FLOAT" : "DOUBLE", single ? "FLOAT" : "DOUBLE"),
+         place);
   }
   return make(std::move(literal), place);
 }

@@ -154,8 +154,12 @@ void Parser::fail_expected(std::string_view what,
 }
 
 void Parser::fail_at(const SourcePlace& place, const std::string& message) {
+  fail(invalid_argument("PARSE_SYNTAX_ERROR", "{}", message), place);
+}
+
+void Parser::fail(Error error, const SourcePlace& place) {
   if (failed_) return;
-  note(invalid_argument("PARSE_SYNTAX_ERROR", "{}", message), place);
+  note(std::move(error), place);
   failed_ = true;
   stop_ = Token{};
   stop_.place = place;
@@ -163,13 +167,9 @@ void Parser::fail_at(const SourcePlace& place, const std::string& message) {
 
 void Parser::fail_unsupported(const SourcePlace& place, const std::string& construct,
                               const std::string& instead) {
-  if (failed_) return;
-  note(unsupported("UNSUPPORTED_CONSTRUCT", "{} is not supported{}{}", construct,
+  fail(unsupported("UNSUPPORTED_CONSTRUCT", "{} is not supported{}{}", construct,
                    instead.empty() ? "" : ": ", instead),
        place);
-  failed_ = true;
-  stop_ = Token{};
-  stop_.place = place;
 }
 
 void Parser::note(Error error, const SourcePlace& place) {

@@ -47,6 +47,7 @@ class Parser {
   bool failed() const { return failed_; }
   // "found X, expected <what>" at the next token; `keywords` are candidates for "did you mean".
   void fail_expected(std::string_view what, std::initializer_list<std::string_view> keywords = {});
+  void fail(Error error, const SourcePlace& place);
   void fail_at(const SourcePlace& place, const std::string& message);
   void fail_unsupported(const SourcePlace& place, const std::string& construct,
                         const std::string& instead);

@@ -1,0 +1,20 @@
+// What the engine says of a statement, in the words and under the public names that Spark's users
+// know.
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+#include "sql/ast.h"
+
+namespace strandline::engine {
+
+// An error of the code ENGINE_ERROR by the table of messages, at the place of the name it speaks of
+// where the statement has that, else at its own place, else at the statement's. The text that the
+// engine was asked with is never shown. Other errors only get the statement's place.
+Error in_users_words(Error error, const sql::Statement& statement);
+
+// The engine's name of a type as SQL spells it here: VARCHAR is STRING.
+std::string spark_type(const std::string& engine_type);
+
+}  // namespace strandline::engine
