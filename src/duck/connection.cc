@@ -4,11 +4,13 @@
 #include <array>
 
 #include "base/error.h"
+#include "duck/boolean_only.h"
 #include "duck/curve_function.h"
 #include "duck/engine.h"
 #include "duck/file_sets.h"
 #include "duck/json_fields.h"
 #include "duck/key_filter_bits.h"
+#include "duck/value_text.h"
 
 namespace strandline::duck {
 namespace {
@@ -195,13 +197,13 @@ Result<Cell> cell_of(duckdb_vector vector, duckdb_logical_type type, idx_t row) 
   if (!is_valid(duckdb_vector_get_validity(vector), row)) return Cell{};
   if (auto text = plain_text(vector, duckdb_get_type_id(type), row)) return Cell{std::move(*text)};
   const Value value = vector_value(vector, type, row);
-  char* text = value.get() == nullptr ? nullptr : duckdb_get_varchar(value.get());
-  if (text == nullptr) {
+  auto text = text_of(value.get(), type);
+  if (!text) {
     return unsupported("UNSUPPORTED_TYPE",
                        "values of the engine type {} cannot be shown: cast the column to VARCHAR",
                        spell_type(type));
   }
-  return Cell{take_string(text)};
+  return Cell{std::move(*text)};
 }
 
 ResultColumn result_column(std::string name, duckdb_logical_type type) {
@@ -337,6 +339,17 @@ std::string take_string(char* text) {
   std::string copy(text);
   duckdb_free(text);
   return copy;
+}
+
+std::optional<std::string> text_of(duckdb_value value, duckdb_logical_type type) {
+  char* raw_text = value == nullptr ? nullptr : duckdb_get_varchar(value);
+  if (raw_text == nullptr) return std::nullopt;
+  std::string text = take_string(raw_text);
+  if (duckdb_get_type_id(type) == DUCKDB_TYPE_DECIMAL) {
+    const size_t first = text.starts_with('-') ? 1 : 0;
+    if (text.substr(first).starts_with('.')) text.insert(first, "0");
+  }
+  return text;
 }
 
 Error engine_error(duckdb_error_type type, const char* message) {

@@ -69,9 +69,6 @@ class Connection {
   virtual double progress() = 0;
 };
 
-// A function of one BOOLEAN for describe(): a query that gives it anything else does not bind.
-inline constexpr const char* kBooleanOnly = "sl_boolean_only";
-
 // 'it''s' and "odd ""name""".
 std::string quote_literal(const std::string& text);
 std::string quote_name(const std::string& name);

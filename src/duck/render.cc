@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "duck/engine.h"
+#include "duck/value_text.h"
 
 namespace strandline::duck {
 namespace {
@@ -103,10 +104,8 @@ std::pair<std::string, Form> scalar(duckdb_vector vector, duckdb_logical_type ty
     default: {
       // Rare types in the engine's own text; of these, only the integers are numbers.
       const Value value = vector_value(vector, type, row);
-      char* raw_text = value.get() == nullptr ? nullptr : duckdb_get_varchar(value.get());
-      const bool is_known = raw_text != nullptr;
-      std::string text = take_string(raw_text);
-      if (!is_known) text = "<" + spell_type(type) + ">";
+      auto known = text_of(value.get(), type);
+      std::string text = known ? std::move(*known) : "<" + spell_type(type) + ">";
       const duckdb_type id = duckdb_get_type_id(type);
       const bool is_integer = id == DUCKDB_TYPE_HUGEINT || id == DUCKDB_TYPE_UHUGEINT ||
                               id == DUCKDB_TYPE_UTINYINT || id == DUCKDB_TYPE_USMALLINT ||

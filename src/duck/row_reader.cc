@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "duck/engine.h"
+#include "duck/value_text.h"
 
 namespace strandline::duck {
 namespace {
@@ -48,13 +49,13 @@ Result<strandline::Value> value_at(duckdb_vector vector, duckdb_logical_type typ
       break;
   }
   const Value value = vector_value(vector, type, row);
-  char* const text = value.get() == nullptr ? nullptr : duckdb_get_varchar(value.get());
-  if (text == nullptr) {
+  auto text = text_of(value.get(), type);
+  if (!text) {
     return unsupported("UNSUPPORTED_TYPE",
                        "values of the engine type {} cannot be shown: cast the column to STRING",
                        spell_type(type));
   }
-  return strandline::Value(take_string(text));
+  return strandline::Value(std::move(*text));
 }
 
 class StreamReader final : public RowReader {

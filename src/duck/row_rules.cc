@@ -35,10 +35,10 @@ std::string shown_row(const sql::Expr& expr, const Schema& schema) {
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   };
   for (const auto& read : sql::columns_read(expr)) {
-    // A column, or a member of one: "address.city".
-    const auto* field = schema.get(read.text);
-    if (field == nullptr) field = schema.get(read.text.substr(0, read.text.find('.')));
-    if (field != nullptr) add(field->name);
+    // A column, or a member of one: "address.city". Where both are there, both are shown.
+    for (const auto& name : {read.text, read.text.substr(0, read.text.find('.'))}) {
+      if (const auto* field = schema.get(name)) add(field->name);
+    }
   }
   if (names.empty()) {
     for (const auto& field : schema.fields) add(field.name);

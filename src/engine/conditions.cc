@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "duck/boolean_only.h"
 #include "engine/engine_errors.h"
 #include "engine/names.h"
 

@@ -19,8 +19,30 @@ Result<catalog::Warehouse*> Context::needs_warehouse() const {
   return warehouse;
 }
 
+namespace {
+
+// The path of a file: URI, "%20" and its kin decoded; other paths as they are.
+std::string path_of(const std::string& text) {
+  if (!text.starts_with("file:/")) return text;
+  std::string path;
+  for (size_t i = text.starts_with("file://") ? 7 : 5; i < text.size(); ++i) {
+    const auto digit = [&](size_t at) {
+      return at < text.size() && std::isxdigit(static_cast<unsigned char>(text[at])) != 0;
+    };
+    if (text[i] == '%' && digit(i + 1) && digit(i + 2)) {
+      path += static_cast<char>(std::stoi(text.substr(i + 1, 2), nullptr, 16));
+      i += 2;
+    } else {
+      path += text[i];
+    }
+  }
+  return path;
+}
+
+}  // namespace
+
 std::string Context::absolute_path(const std::string& path) const {
-  const std::filesystem::path given(path);
+  const std::filesystem::path given(path_of(path));
   return (given.is_absolute() ? given : std::filesystem::path(directory) / given)
       .lexically_normal()
       .string();

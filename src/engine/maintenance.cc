@@ -87,7 +87,7 @@ Result<std::string> restore(const Context& context, const sql::Restore& statemen
   const auto restored = [&]() -> Result<delta::RestoreReport> {
     SL_TRY(refuse_pipeline_table(found, "RESTORE"));
     SL_ASSIGN(const auto wanted, snapshot_at(context, found.table, statement.version_as_of,
-                                             statement.timestamp_as_of));
+                                             statement.timestamp_as_of, statement.timestamp_expr));
     delta::RestoreOptions options;
     options.ignore_missing_files =
         setting_is(context, "spark.sql.files.ignoreMissingFiles", "true");

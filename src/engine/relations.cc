@@ -82,7 +82,7 @@ Result<std::string> Relations::scan(const delta::Table& table,
 Result<std::shared_ptr<const delta::Snapshot>> snapshot_at(
     const Context& context, const delta::Table& table,
     const std::optional<std::string>& version_as_of,
-    const std::optional<std::string>& timestamp_as_of) {
+    const std::optional<std::string>& timestamp_as_of, const sql::ExprPtr& timestamp_expr) {
   if (version_as_of) {
     const std::string& text = *version_as_of;
     delta::Version number = -1;
@@ -94,15 +94,24 @@ Result<std::shared_ptr<const delta::Snapshot>> snapshot_at(
     return table.snapshot(number);
   }
   if (!timestamp_as_of) return table.snapshot();
-  const auto ms = context.connection->query_int(
-      fmt::format("SELECT epoch_ms(CAST({} AS TIMESTAMP WITH TIME ZONE))",
-                  duck::quote_literal(*timestamp_as_of)));
-  if (!ms.ok()) {
+  std::string time = duck::quote_literal(*timestamp_as_of);
+  const auto no_time = [&](const char* what) {
     return invalid_argument("INVALID_TIME_TRAVEL_TIMESTAMP_EXPR",
-                            "TIMESTAMP AS OF '{}' is not a time: write one such as "
-                            "'2026-01-31 12:00:00' (UTC)",
-                            *timestamp_as_of);
+                            "TIMESTAMP AS OF {} {}: write one such as '2026-01-31 12:00:00' (UTC)",
+                            timestamp_expr ? *timestamp_as_of : time, what);
+  };
+  if (timestamp_expr) {
+    if (!sql::columns_read(*timestamp_expr).empty()) return no_time("reads a column");
+    sql::PrintOptions options;
+    options.now_us = now_micros();
+    SL_ASSIGN(time, sql::print_duckdb(*timestamp_expr, options));
   }
+  const auto found = context.connection->query(
+      fmt::format("SELECT epoch_ms(CAST({} AS TIMESTAMP WITH TIME ZONE))", time));
+  if (!found.ok()) return no_time("is not a time");
+  if (!found->rows[0][0]) return no_time("is null");
+  const auto ms = context.connection->query_int("SELECT " + *found->rows[0][0]);
+  if (!ms.ok()) return ms.error();
   SL_ASSIGN(const auto version, table.version_at(*ms));
   SL_ASSIGN(const auto newest, table.snapshot());
   if (*ms > newest->timestamp_ms) {
@@ -115,7 +124,8 @@ Result<std::shared_ptr<const delta::Snapshot>> snapshot_at(
 }
 
 Result<std::string> Relations::scan_at(const delta::Table& table, const sql::TableUse& use) {
-  auto snapshot = snapshot_at(context_, table, use.version_as_of, use.timestamp_as_of);
+  auto snapshot =
+      snapshot_at(context_, table, use.version_as_of, use.timestamp_as_of, use.timestamp_expr);
   if (!snapshot.ok()) return at(std::move(snapshot).error(), use.place);
   TableRead read{table.path(), (*snapshot)->version, {}};
   const auto filter = file_filter(**snapshot, conditions_of(use),

@@ -22,12 +22,14 @@ struct TableRead {
   delta::FileSelection selection;
 };
 
-// The snapshot that VERSION AS OF or TIMESTAMP AS OF (literal texts) names, else the newest.
-// Errors: INVALID_TIME_TRAVEL_SPEC, INVALID_TIME_TRAVEL_TIMESTAMP_EXPR, versions out of range.
+// The snapshot that VERSION AS OF or TIMESTAMP AS OF (literal texts, or a constant expression)
+// names, else the newest. Errors: INVALID_TIME_TRAVEL_SPEC, INVALID_TIME_TRAVEL_TIMESTAMP_EXPR,
+// versions out of range.
 Result<std::shared_ptr<const delta::Snapshot>> snapshot_at(
     const Context& context, const delta::Table& table,
     const std::optional<std::string>& version_as_of,
-    const std::optional<std::string>& timestamp_as_of);
+    const std::optional<std::string>& timestamp_as_of,
+    const sql::ExprPtr& timestamp_expr = nullptr);
 
 // Turns the queries of one statement into DuckDB text. Must outlive the queries that use the text:
 // it holds the scans with their deletion vectors. Conditions of a query leave files of its tables

@@ -14,6 +14,7 @@
 #include "engine/definitions.h"
 #include "engine/describe.h"
 #include "engine/engine_errors.h"
+#include "engine/explain.h"
 #include "engine/handles.h"
 #include "engine/listing.h"
 #include "engine/maintenance.h"
@@ -298,7 +299,8 @@ class SqlSession : public Session {
               return {};
             },
             [&](const sql::Explain& explain) -> Status {
-              return run_explain(explain, format, out);
+              SL_ASSIGN(const auto query, engine::explain(context_, explain));
+              return show_rows(query, format, out);
             },
             [&](const sql::Describe& describe) -> Status {
               SL_ASSIGN(const auto query, engine::describe(context_, describe));
@@ -390,19 +392,6 @@ class SqlSession : public Session {
       items += fmt::format("{}{}::BIGINT AS {}", items.empty() ? "" : ", ", count, name);
     }
     return show_rows("SELECT " + items, format, out);
-  }
-
-  Status run_explain(const sql::Explain& explain, OutputFormat format, Output& out) {
-    Relations relations(context_);
-    SL_ASSIGN(const auto query, relations.print(*explain.query));
-    SL_ASSIGN(const auto plan, connection_->query("EXPLAIN " + query));
-    Listing listing({{"plan", "VARCHAR"}});
-    for (const auto& read : relations.table_reads()) {
-      listing.add({Listing::text(fmt::format("{} version {}: files: {}", read.table_path,
-                                             read.version, read.selection.to_string()))});
-    }
-    for (const auto& row : plan.rows) listing.add({Listing::text(row.back())});
-    return show_rows(listing.query(), format, out);
   }
 
   // SET k = v is for ${k} in later texts; SET k and SET alone show what is set.

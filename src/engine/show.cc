@@ -1,6 +1,7 @@
 #include "engine/show.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "base/error.h"
@@ -218,8 +219,18 @@ Result<std::vector<string>> columns_of(const Context& context, const sql::TableN
 }
 
 // Tables and views of a schema, and the session's views.
-Result<string> show_tables(const Context& context, const sql::Show& statement, bool only_views) {
+// Nothing found in a folder that is not there may be a mistyped path.
+Result<catalog::Warehouse*> existing_warehouse(const Context& context) {
   SL_ASSIGN(auto* warehouse, context.needs_warehouse());
+  std::error_code failed;
+  if (std::filesystem::exists(warehouse->root(), failed) || failed) return warehouse;
+  return not_found("WAREHOUSE_NOT_FOUND",
+                   "there is no warehouse at {}: check the path; the first CREATE makes it",
+                   warehouse->root());
+}
+
+Result<string> show_tables(const Context& context, const sql::Show& statement, bool only_views) {
+  SL_ASSIGN(auto* warehouse, existing_warehouse(context));
   std::pair<string, string> where{context.defaults.catalog, context.defaults.schema};
   if (statement.name) {
     SL_ASSIGN(where, known_schema(context, *statement.name));
@@ -254,7 +265,7 @@ Result<string> show(const Context& context, const sql::Show& statement) {
     case What::kViews:
       return show_tables(context, statement, statement.what == What::kViews);
     case What::kSchemas: {
-      SL_ASSIGN(auto* warehouse, context.needs_warehouse());
+      SL_ASSIGN(auto* warehouse, existing_warehouse(context));
       if (statement.name && statement.name->parts.size() != 1) {
         return at(invalid_argument("INVALID_NAME", "{} is not a catalog",
                                    sql::to_string(*statement.name)),

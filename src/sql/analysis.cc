@@ -112,6 +112,10 @@ class Walker {
   void statement(const Statement& statement) {
     const auto& body = statement.body;
     if (const auto* select = std::get_if<SelectStatement>(&body)) query(select->query);
+    if (const auto* explain = std::get_if<Explain>(&body)) {
+      query(explain->query);
+      if (explain->statement) this->statement(*explain->statement);
+    }
     if (const auto* view = std::get_if<CreateView>(&body)) query(view->query);
     if (const auto* table = std::get_if<CreateTable>(&body)) query(table->query);
     if (const auto* describe = std::get_if<Describe>(&body)) query(describe->query);

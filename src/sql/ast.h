@@ -171,8 +171,11 @@ struct SetOption {
 struct SelectStatement {
   QueryPtr query;
 };
+// One of the two: a query, or an INSERT, UPDATE, DELETE or MERGE.
+struct Statement;
 struct Explain {
   QueryPtr query;
+  std::shared_ptr<const Statement> statement;
 };
 struct CreateSchema {
   bool if_not_exists = false;
@@ -368,7 +371,8 @@ struct Vacuum {
 struct Restore {
   TableName table;
   std::optional<std::string> version_as_of;    // literal text; one of these is there
-  std::optional<std::string> timestamp_as_of;  // literal text
+  std::optional<std::string> timestamp_as_of;  // literal text, or that of timestamp_expr
+  ExprPtr timestamp_expr;                      // null: a literal
 };
 // REFRESH {STREAMING TABLE | MATERIALIZED VIEW | TABLE} t [FULL] [SYNC]
 struct RefreshTable {

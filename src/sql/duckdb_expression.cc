@@ -54,6 +54,10 @@ const char* operator_text(BinaryOp op) {
 }
 
 bool is_floating(TypeId type) { return type == TypeId::kFloat || type == TypeId::kDouble; }
+// The text of a decimal with a digit before the point, which DuckDB leaves out of a DECIMAL(p, p).
+std::string decimal_text(const std::string& text) {
+  return fmt::format(R"(regexp_replace({}, '^(-?)[.]', '\10.'))", text);
+}
 bool is_zero(const Literal& literal) {
   return literal.text.find_first_of("123456789") == std::string::npos;
 }
@@ -667,11 +671,12 @@ std::string DuckdbPrinter::cast_to_string(const Expr& value, bool try_cast) {
     case TypeId::kShort:
     case TypeId::kInteger:
     case TypeId::kLong:
-    case TypeId::kDecimal:
     case TypeId::kBoolean:
     case TypeId::kDate:
     case TypeId::kTimestampNtz:
       return fmt::format("{}({} AS VARCHAR)", word, text);
+    case TypeId::kDecimal:
+      return decimal_text(fmt::format("{}({} AS VARCHAR)", word, text));
     case TypeId::kTimestamp:
       return fmt::format("CAST(CAST({} AS TIMESTAMP) AS VARCHAR)", text);
     case TypeId::kBinary:
@@ -691,12 +696,13 @@ std::string DuckdbPrinter::cast_to_string(const Expr& value, bool try_cast) {
       "error('[UNSUPPORTED_CONSTRUCT] CAST AS STRING of a floating-point number outside 0.001 to "
       "10000000: cast it to a "
       "DECIMAL first') "
+      "WHEN typeof({0}) LIKE 'DECIMAL%' THEN {2} "
       "WHEN typeof({0}) IN ('BLOB', 'INTERVAL') OR typeof({0}) LIKE '%]' OR typeof({0}) LIKE "
       "'STRUCT(%' OR "
       "typeof({0}) LIKE 'MAP(%' THEN error('[UNSUPPORTED_CONSTRUCT] CAST AS STRING of a ' || "
       "typeof({0}) || ': use "
       "to_json, array_join or decode') ELSE {1}({0} AS VARCHAR) END",
-      text, word);
+      text, word, decimal_text(fmt::format("{}({} AS VARCHAR)", word, text)));
 }
 
 std::string DuckdbPrinter::cast_to_integer(const ExprPtr& value, const DataType& type,
@@ -710,7 +716,8 @@ std::string DuckdbPrinter::cast_to_integer(const ExprPtr& value, const DataType&
     return fmt::format("{}(trunc(CAST({} AS DOUBLE)) AS {})", word, text, target);
   };
   const auto of_decimal = [&] {
-    return fmt::format("{}(split_part(CAST({} AS VARCHAR), '.', 1) AS {})", word, text, target);
+    const std::string digits = decimal_text(fmt::format("CAST({} AS VARCHAR)", text));
+    return fmt::format("{}(split_part({}, '.', 1) AS {})", word, digits, target);
   };
   // Spark takes digits with a sign only.
   const auto of_string = [&](const std::string& string) {

@@ -6,9 +6,19 @@
 
 namespace strandline::sql {
 
+// A name, or the path of a table as a string.
+TableName Parser::table_or_path() {
+  if (peek().kind != TokenKind::kString) return table_name();
+  TableName result;
+  result.place = peek().place;
+  result.parts = {next().text};
+  result.is_path = true;
+  return result;
+}
+
 void Parser::optimize(Statement& statement) {
   Optimize result;
-  result.table = table_name();
+  result.table = table_or_path();
   result.full = accept_word("FULL");
   if (accept_word("WHERE")) result.where = expression();
   if (accept_words({"ZORDER", "BY"})) result.zorder_by = name_list("a column name");
@@ -37,7 +47,7 @@ void Parser::reorg(Statement& statement) {
 
 void Parser::vacuum(Statement& statement) {
   Vacuum result;
-  result.table = table_name();
+  result.table = table_or_path();
   if (at_words({"USING", "INVENTORY"})) {
     return fail_unsupported(peek().place, "VACUUM ... USING INVENTORY",
                             "leave it out: the table's folder is listed");
@@ -78,6 +88,7 @@ void Parser::restore(Statement& statement) {
   }
   result.version_as_of = std::move(moment.version_as_of);
   result.timestamp_as_of = std::move(moment.timestamp_as_of);
+  result.timestamp_expr = std::move(moment.timestamp_expr);
   statement.body = std::move(result);
 }
 

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "sql/duckdb_printer.h"
 #include "sql/names.h"
 #include "sql/parser_core.h"
 
@@ -550,9 +551,21 @@ TableUse Parser::table_function(const Name& function_name) {
   return use;
 }
 
+// delta.`/path@v3`
+void Parser::take_path_version(TableUse& use) {
+  std::string& path = use.name.parts[0];
+  const size_t mark = path.rfind("@v");
+  if (mark == std::string::npos || mark + 2 == path.size()) return;
+  const std::string digits = path.substr(mark + 2);
+  if (digits.find_first_not_of("0123456789") != std::string::npos) return;
+  use.version_as_of = digits;
+  path.resize(mark);
+}
+
 // VERSION AS OF, TIMESTAMP AS OF, WITH (options)
 void Parser::table_suffixes(TableUse& use) {
   if (use.function.empty()) {
+    if (use.name.is_path) take_path_version(use);
     if (at_word("FOR") && (at_word("VERSION", 1) || at_word("TIMESTAMP", 1) ||
                            at_word("SYSTEM_VERSION", 1) || at_word("SYSTEM_TIME", 1))) {
       next();
@@ -568,8 +581,12 @@ void Parser::table_suffixes(TableUse& use) {
         constant = cast->value.get();
       const auto* literal = constant->as<Literal>();
       if (literal == nullptr || literal->type == TypeId::kVoid) {
-        fail_unsupported(place, "time travel to anything but a constant",
-                         version ? "write a version number" : "write a timestamp in quotes");
+        if (version || literal != nullptr) {
+          return fail_unsupported(place, "time travel to anything but a constant",
+                                  version ? "write a version number" : "write a timestamp");
+        }
+        use.timestamp_as_of = print_spark(*value);
+        use.timestamp_expr = value;
       } else if (version) {
         if (literal->text.empty() ||
             literal->text.find_first_not_of("0123456789") != std::string::npos) {

@@ -39,6 +39,53 @@ std::optional<Name> Parser::table_alias(std::string_view not_an_alias) {
   return std::nullopt;
 }
 
+// Whether INSERT or MERGE follows the common table expressions of WITH.
+bool Parser::at_with_of_dml() const {
+  if (!at_word("WITH")) return false;
+  int depth = 0;
+  for (size_t i = 1; peek(i).kind != TokenKind::kEnd && !at_symbol(";", i); ++i) {
+    if (at_symbol("(", i)) ++depth;
+    if (at_symbol(")", i)) --depth;
+    if (depth != 0) continue;
+    if (at_word("INSERT", i) || at_words({"MERGE", "INTO"}, i) || at_words({"MERGE", "WITH"}, i))
+      return true;
+    if (at_word("SELECT", i) || at_word("FROM", i) || at_word("VALUES", i)) return false;
+  }
+  return false;
+}
+
+// WITH c AS (...) INSERT INTO t SELECT ... FROM c; the same for the source of MERGE.
+void Parser::with_dml(Statement& statement) {
+  const SourcePlace place = peek().place;
+  std::vector<Cte> with = with_clause();
+  if (failed_) return;
+  const auto around = [&](QueryPtr inner) {
+    Query query;
+    query.place = place;
+    query.with = std::move(with);
+    query.body = Derived{std::move(inner)};
+    return std::make_shared<const Query>(std::move(query));
+  };
+  if (at_word("INSERT")) {
+    insert(statement);
+    auto* insertion = std::get_if<Insert>(&statement.body);
+    if (!failed_ && insertion != nullptr) insertion->query = around(std::move(insertion->query));
+    return;
+  }
+  expect_word("MERGE");
+  merge(statement);
+  auto* merging = std::get_if<Merge>(&statement.body);
+  if (failed_ || merging == nullptr || !merging->source) return;
+  Relation source;
+  source.place = merging->source->place;
+  source.alias = merging->source->alias;
+  if (const auto* use = merging->source->as<TableUse>(); use != nullptr && !source.alias) {
+    source.alias = Name{use->function.empty() ? use->name.parts.back() : use->function, use->place};
+  }
+  source.node = Derived{around(select_all(merging->source))};
+  merging->source = std::make_shared<const Relation>(std::move(source));
+}
+
 // PARTITION (p = 1, q)
 std::vector<std::pair<Name, ExprPtr>> Parser::partition_values() {
   std::vector<std::pair<Name, ExprPtr>> values;

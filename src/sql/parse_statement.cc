@@ -54,7 +54,9 @@ void Parser::guess_declared_names(size_t from) {
 }
 
 bool Parser::statement(Statement& statement) {
-  if (at_query() || at_word("VALUES")) {
+  if (at_with_of_dml()) {
+    with_dml(statement);
+  } else if (at_query() || at_word("VALUES")) {
     statement.body = SelectStatement{query()};
   } else if (at_word("CREATE")) {
     create(statement);
@@ -91,9 +93,7 @@ bool Parser::statement(Statement& statement) {
   } else if (accept_word("SHOW")) {
     show(statement);
   } else if (accept_word("EXPLAIN")) {
-    if (at_word("EXTENDED") || at_word("FORMATTED") || at_word("COST") || at_word("CODEGEN"))
-      next();
-    statement.body = Explain{query()};
+    explain(statement);
   } else if (accept_word("USE")) {
     Use use;
     use.catalog = accept_word("CATALOG");
@@ -139,6 +139,25 @@ bool Parser::statement(Statement& statement) {
                    "WITH",   "VALUES", "USE",      "OPTIMIZE", "VACUUM",  "RESTORE", "REORG"});
   }
   return !failed_;
+}
+
+void Parser::explain(Statement& statement) {
+  if (at_word("EXTENDED") || at_word("FORMATTED") || at_word("COST") || at_word("CODEGEN")) next();
+  const bool changes_rows = at_word("INSERT") || at_word("UPDATE") || at_word("DELETE") ||
+                            at_word("MERGE") || at_with_of_dml();
+  if (!changes_rows) {
+    if (at_query() || at_word("VALUES")) {
+      statement.body = Explain{query(), nullptr};
+    } else {
+      fail_expected("a query, INSERT, UPDATE, DELETE or MERGE",
+                    {"SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "WITH"});
+    }
+    return;
+  }
+  Statement explained;
+  explained.place = peek().place;
+  if (this->statement(explained))
+    statement.body = Explain{nullptr, std::make_shared<const Statement>(std::move(explained))};
 }
 
 void Parser::not_yet(Statement& statement, std::string construct) {

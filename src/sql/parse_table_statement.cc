@@ -64,6 +64,7 @@ void Parser::table_elements(TableOptions& options) {
       add_column(options, column_definition());
     }
     if (!accept_symbol(",")) break;
+    if (at_symbol(")")) fail_expected("a column or constraint after ','");
   }
   if (!at_symbol(")")) fail_expected("',' or ')'");
   accept_symbol(")");
@@ -425,6 +426,11 @@ void Parser::alter_table(Statement& statement) {
 bool Parser::alter_columns(AlterTable& alter) {
   if (accept_words({"ADD", "COLUMN"}) || accept_words({"ADD", "COLUMNS"})) {
     AddColumns add;
+    if (at_words({"IF", "NOT", "EXISTS"})) {
+      fail_unsupported(peek().place, "ADD COLUMN IF NOT EXISTS",
+                       "DESCRIBE shows the columns there are; leave IF NOT EXISTS out");
+      return true;
+    }
     const bool parentheses = accept_symbol("(");
     do {
       NewColumn column;
@@ -437,6 +443,10 @@ bool Parser::alter_columns(AlterTable& alter) {
     } while (!failed_ && accept_symbol(","));
     if (parentheses) expect_symbol(")");
     alter.action = std::move(add);
+  } else if (at_word("ADD") && at_name(1) && !at_word("PARTITION", 1)) {
+    next();
+    fail_expected(fmt::format("COLUMN before the new column, as in ADD COLUMN {} ...", peek().text),
+                  {"COLUMN", "COLUMNS", "CONSTRAINT"});
   } else if (accept_words({"RENAME", "COLUMN"})) {
     RenameColumn rename;
     rename.column = column_path("a column name");

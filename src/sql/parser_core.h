@@ -154,6 +154,11 @@ class Parser {
   RelationPtr aliased(Relation relation);
   TableUse table_function(const Name& function_name);
   void table_suffixes(TableUse& use);
+  void take_path_version(TableUse& use);
+  TableName table_or_path();
+  bool at_with_of_dml() const;
+  void with_dml(Statement& statement);
+  void explain(Statement& statement);
   ValuesRows values_rows();
   bool at_query(size_t ahead = 0) const;
   bool at_join() const;

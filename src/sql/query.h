@@ -18,7 +18,8 @@ struct TableUse {
   bool stream = false;                         // STREAM(name), STREAM name
   Options stream_options;                      // WITH (readChangeFeed=true, ...)
   std::optional<std::string> version_as_of;    // literal text
-  std::optional<std::string> timestamp_as_of;  // literal text
+  std::optional<std::string> timestamp_as_of;  // literal text, or that of timestamp_expr
+  ExprPtr timestamp_expr;                      // TIMESTAMP AS OF anything but a literal; else null
   std::string function;            // lower case: read_files, table_changes, ...; "" for a name
   std::vector<ExprPtr> arguments;  // positional
   std::vector<std::pair<std::string, ExprPtr>> named_arguments;  // format => 'json'
