@@ -180,9 +180,8 @@ class Optimizer {
       if (found.error().kind != ErrorKind::kInvalidArgument) return std::move(found).error();
       return invalid_argument("DELTA_NON_PARTITION_COLUMN_REFERENCE",
                               "WHERE of OPTIMIZE on table {} may only name its partition columns "
-                              "({}): {}",
-                              table_.path(), known.empty() ? "it has none" : known,
-                              found.error().message);
+                              "({})",
+                              table_.path(), known.empty() ? "it has none" : known);
     }
     std::vector<size_t> selected;
     for (const auto& row : found->rows) {

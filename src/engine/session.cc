@@ -59,6 +59,15 @@ duck::RenderFormat render_format(OutputFormat format) {
   return duck::RenderFormat::kTable;
 }
 
+// One of the names of UTC, with or without quotes.
+bool is_utc(std::string zone) {
+  constexpr size_t kQuotes = 2;
+  if (zone.size() > kQuotes && (zone.front() == '\'' || zone.front() == '"'))
+    zone = zone.substr(1, zone.size() - kQuotes);
+  return same_name(zone, "UTC") || same_name(zone, "Etc/UTC") || same_name(zone, "Z") ||
+         same_name(zone, "GMT") || zone == "+00:00";
+}
+
 // Where a statement's rows go: to a stream as text, or, as the query that gives them, to the
 // caller.
 struct Output {
@@ -397,8 +406,10 @@ class SqlSession : public Session {
   // SET k = v is for ${k} in later texts; SET k and SET alone show what is set.
   Status set_option(const sql::SetOption& option, OutputFormat format, Output& out) {
     if (option.value) {
-      if (same_name(option.key, "spark.sql.session.timeZone") && !same_name(*option.value, "UTC")) {
-        return unsupported("UNSUPPORTED_CONFIG", "the session time zone is UTC and cannot be {}",
+      if (same_name(option.key, "spark.sql.session.timeZone") && !is_utc(*option.value)) {
+        return unsupported("UNSUPPORTED_CONFIG",
+                           "the session time zone is UTC and cannot be {}: write times with their "
+                           "offset, as in TIMESTAMP'2026-01-31 12:00:00+02:00'",
                            *option.value);
       }
       context_.settings[option.key] = *option.value;

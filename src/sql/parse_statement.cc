@@ -536,12 +536,10 @@ AutoCdcClauses Parser::auto_cdc_clauses() {
 // Spark).
 void Parser::set(Statement& statement) {
   SetOption option;
-  if (at_end() || at_word("TIME")) {
-    if (at_end()) return fail_expected("a key");
-    return not_yet(statement, "SET TIME ZONE");
-  }
-  option.key = option_key();
-  if (accept_symbol("=")) {
+  if (at_end()) return fail_expected("a key");
+  const bool time_zone = accept_words({"TIME", "ZONE"});
+  option.key = time_zone ? "spark.sql.session.timeZone" : option_key();
+  if (time_zone || accept_symbol("=")) {
     const size_t begin = peek().begin;
     size_t end = begin;
     while (!at_end()) end = next().end;

@@ -391,7 +391,10 @@ class SparkPrinter {
       if (use.stream) result = "STREAM(" + result + ")";
     }
     if (use.version_as_of) result += " VERSION AS OF " + *use.version_as_of;
-    if (use.timestamp_as_of) result += " TIMESTAMP AS OF " + spark_string(*use.timestamp_as_of);
+    if (use.timestamp_as_of) {
+      result += " TIMESTAMP AS OF ";
+      result += use.timestamp_expr ? *use.timestamp_as_of : spark_string(*use.timestamp_as_of);
+    }
     if (!use.stream_options.empty()) {
       std::string options;
       for (const Option& option : use.stream_options) {

@@ -202,3 +202,17 @@ def test_events_show_what_runs_did(tmp_path):
     assert [json.loads(line) for line in show("--limit", "3").stdout.splitlines()] == everything[-3:]
     other = start("events", "--warehouse", tmp_path / "p/warehouse", "--pipeline", "p", "--format", "ndjson")
     assert other.returncode == 0 and other.stdout
+
+
+def test_a_mistyped_warehouse_is_not_an_empty_one(tmp_path):
+    for statement in ("SHOW TABLES", "SHOW SCHEMAS"):
+        done = start("sql", "--warehouse", str(tmp_path / "nowhere"), "-c", statement)
+        assert done.returncode == 1
+        assert "WAREHOUSE_NOT_FOUND" in done.stderr and "nowhere" in done.stderr
+
+
+def test_text_that_is_not_utf8(tmp_path):
+    (tmp_path / "bad.sql").write_bytes(b"SELECT 1;\nSELECT '\xff'")
+    done = start("sql", "--warehouse", str(tmp_path), "-f", str(tmp_path / "bad.sql"))
+    assert done.returncode == 1
+    assert "not UTF-8" in done.stderr and "bad.sql:2:9" in done.stderr
