@@ -86,7 +86,7 @@ const std::vector<Message>& messages() {
       {R"re((?:No matching aggregate function\s*Binder Error: )?No function matches the given name and argument types '([^(]*)\((.*?)\)'\.)re",
        "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE", "$1 does not take ($2): cast what it is given"},
       // Values.
-      {R"re(Could not convert string ['"]([\s\S]*)['"] to ([A-Z0-9_ (),]+))re", kBadCast,
+      {R"re(Could not convert string ['"]([\s\S]*)['"] to ([A-Z][A-Z0-9_(),]*))re", kBadCast,
        "the text '$1' is no %2"},
       {R"re((?:invalid|Invalid) (timestamp|date|time) field format: "([\s\S]*)", expected)re",
        kBadCast, "the text '$2' is no $1"},
