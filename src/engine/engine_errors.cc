@@ -186,7 +186,8 @@ Error in_users_words(Error error, const sql::Statement& statement) {
     error.code = message.code;
     error.message = without_own_names(filled(message, found));
     if (error.code == kBadCast || error.code == kCastOverflow) error.message += kTryCast;
-    if (!message.of_name) break;
+    // A relation that is not known here may well be named rightly elsewhere.
+    if (!message.of_name || (error.place && text.starts_with("Referenced table"))) break;
     // Of "t.k" the message may name both parts.
     for (const size_t group : {size_t{2}, size_t{1}}) {
       if (group >= found.size()) continue;
