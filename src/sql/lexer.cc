@@ -150,8 +150,11 @@ class Lexer {
   }
 
   Lexed run() {
-    if (const size_t length = utf8_part(text_); length < text_.size())
+    // Nothing of such a text is what it seems: none of it is read.
+    if (const size_t length = utf8_part(text_); length < text_.size()) {
       fail(length, "the text is not UTF-8 from here on: save it as UTF-8");
+      at_ = text_.size();
+    }
     while (at_ < text_.size()) {
       if (const size_t space = space_length(text_, at_); space > 0) {
         at_ += space;
