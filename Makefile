@@ -58,7 +58,7 @@ arm64: ## cross-build for arm64 Linux, in build-arm64/; `ctest --test-dir build-
 demo: build ## the documents' tutorial, step by step
 	examples/tutorial/demo.sh
 
-bench: build ## the benchmark of docs/BENCHMARKS.md
+bench: build ## the benchmarks of docs/BENCHMARKS.md (hours; one: bench/run.sh NAME)
 	bench/run.sh $(ARGS)
 
 lint: ## clang-format and clang-tidy, both version 19

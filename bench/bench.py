@@ -187,7 +187,7 @@ payload of the rows whose keys change, and writes as many rows, with no logic (`
 
 {text}
 
-Make it again with `make bench ARGS='--write'`; `--rows`, `--changes` and `--times` change the size.""")
+Make it again with `bench/run.sh bench --write`; `--rows`, `--changes` and `--times` change the size.""")
 
 
 if __name__ == "__main__":

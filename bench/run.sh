@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Runs a benchmark in its own Python environment: bench/run.sh [bench|log|keys|batches|history] [arguments of its script].
+# Without a name it runs all of them with these arguments.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-script=bench
-if [[ "${1:-}" =~ ^(bench|log|keys|batches|history)$ ]]; then
-  script="$1"
+scripts=(bench log keys batches history)
+if [[ " ${scripts[*]} " == *" ${1:-all} "* ]]; then
+  scripts=("$1")
   shift
 fi
 stamp=build/bench-venv/.installed
@@ -14,4 +15,6 @@ if ! cmp -s bench/requirements.txt "$stamp"; then
   build/bench-venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement bench/requirements.txt
   cp bench/requirements.txt "$stamp"
 fi
-exec build/bench-venv/bin/python "bench/$script.py" "$@"
+for script in "${scripts[@]}"; do
+  build/bench-venv/bin/python "bench/$script.py" "$@"
+done
