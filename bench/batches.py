@@ -12,9 +12,7 @@ import shutil
 import sys
 from pathlib import Path
 
-import duckdb
-
-from shared import (PROGRAM, ROOT, actions, apart, batch_seconds, measured, middle, processor, sql, versions,
+from shared import (PROGRAM, ROOT, actions, apart, batch_seconds, connect, measured, middle, processor, sql, versions,
                     write_numbered, write_section)
 
 EVENTS = 100
@@ -24,8 +22,7 @@ PARTS = 8  # of the run, one line each
 def generate(folder, batches):
     if folder.exists():
         return
-    connection = duckdb.connect()
-    connection.execute("SET threads = 1; SET enable_progress_bar = false")
+    connection = connect(threads=1)
     write_numbered(connection, f"""
 SELECT n // {EVENTS} AS file, CASE WHEN n % 2 = 0 THEN n // 2 ELSE (hash(n) % (n // 2 + 1))::BIGINT END AS id,
        (hash(n * 3) % 1000000)::BIGINT AS amount, 'name ' || hash(n * 5) % 5000 AS name,
@@ -47,7 +44,7 @@ def file_counts(table):
 
 
 def check(folder, warehouse, storage):
-    connection = duckdb.connect()
+    connection = connect()
     events = f"'{folder}/*.parquet'"
     sums = "count(*) AS n, sum(id) AS ids, sum(amount) AS amounts"
     if storage == 1:

@@ -12,9 +12,7 @@ import shutil
 import sys
 from pathlib import Path
 
-import duckdb
-
-from shared import PAYLOAD, PROGRAM, ROOT, apart, copy_warehouse, measured, middle, processor, sql, write_section
+from shared import PAYLOAD, PROGRAM, ROOT, apart, connect, copy_warehouse, measured, middle, processor, sql, write_section
 
 AIMS = {1: 2.0, 2: 2.5}
 COLUMNS = ("id BIGINT, amount_int BIGINT, price DECIMAL(12,2), score DOUBLE, name STRING, city STRING, born DATE, "
@@ -26,8 +24,7 @@ def generate(work, rows, changes):
     for storage in (1, 2):
         for step in ("first", "second"):
             (work / f"{step}{storage}").mkdir(parents=True, exist_ok=True)
-    connection = duckdb.connect()
-    connection.execute("SET TimeZone = 'UTC'")
+    connection = connect()
     current = rows * 8 // 10
 
     def write(name, query):
@@ -93,7 +90,7 @@ def rows_written(table):
 
 def check(work, storage, load, changes, warehouse):
     """The result has as many rows, and the same keys, as plain SQL over all events says."""
-    connection = duckdb.connect()
+    connection = connect()
     events = f"(SELECT id, seq, op FROM '{load}' UNION ALL SELECT id, seq, op FROM '{changes}')"
     latest = f"SELECT id, arg_max(op, seq) AS op FROM {events} GROUP BY id"
     keys, total = connection.execute(f"SELECT count(*), sum(id) FROM ({latest}) WHERE op = 'U'").fetchone()

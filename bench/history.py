@@ -15,7 +15,6 @@ The seconds of a batch are those between the commits of the target, compaction i
 """
 
 import argparse
-import json
 import os
 import shutil
 import statistics
@@ -23,10 +22,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import duckdb
-
 import tpcdi
-from shared import (PROGRAM, ROOT, actions, apart, batch_seconds, live_files, measured, processor, versions,
+from shared import (PROGRAM, ROOT, actions, apart, batch_seconds, connect, live_files, measured, processor, versions,
                     write_numbered, write_section)
 
 RUNS = ("one", "shuffled", "windows", "daily", "late", "sparse")
@@ -77,8 +74,7 @@ def prepare(folder, scale):
     """Actions, expected rows, the files of every run."""
     data = folder / "data"
     tpcdi.events(data, scale)
-    connection = duckdb.connect()
-    connection.execute("SET memory_limit = '4GB'; SET threads = 1; SET enable_progress_bar = false")
+    connection = connect(threads=1)
     for entity in TABLES:
         expected = data / f"{entity}_expected.parquet"
         if not expected.exists():
@@ -113,8 +109,7 @@ def compare(table, warehouse, columns, expected):
         subprocess.run([PROGRAM, "sql", "--warehouse", warehouse, "--format", "csv", "-c", f"SELECT {names} FROM {table}"],
                        stdout=out, check=True)
     types = ", ".join(f"'{name}': '{kind}'" for name, kind in columns)
-    connection = duckdb.connect()
-    connection.execute("SET memory_limit = '4GB'; SET threads = 2; SET enable_progress_bar = false")
+    connection = connect()
     connection.execute(f"CREATE VIEW got AS SELECT * FROM read_csv('{exported}', header = true, auto_detect = false, quote = '\"', columns = {{{types}}})")
     connection.execute(f"CREATE VIEW wanted AS SELECT {names} FROM ({expected})")
     missing, extra, rows = connection.execute(
@@ -192,7 +187,8 @@ def one_run(folder, run, options):
 
 
 def count_events(place):
-    return sum(duckdb.sql(f"SELECT count(*) FROM '{place}/{entity}/*.parquet'").fetchone()[0] for entity in TABLES)
+    connection = connect()
+    return sum(connection.sql(f"SELECT count(*) FROM '{place}/{entity}/*.parquet'").fetchone()[0] for entity in TABLES)
 
 
 def cascade(folder, options):

@@ -15,9 +15,7 @@ import shutil
 import sys
 from pathlib import Path
 
-import duckdb
-
-from shared import (PAYLOAD, PROGRAM, ROOT, actions, apart, copy_warehouse, live_files, measured, middle, processor, sql,
+from shared import (PAYLOAD, PROGRAM, ROOT, actions, apart, connect, copy_warehouse, live_files, measured, middle, processor, sql,
                     versions, write_section)
 
 AIM_RANDOM, AIM_GROWTH, AIM_MB = 2.0, 2.5, 2000
@@ -41,8 +39,7 @@ def generate(folder, rows, changes, loads):
     """load/: the files of the first batches; random.parquet and newest.parquet: the measured ones."""
     load = folder / "load"
     load.mkdir(parents=True, exist_ok=True)
-    connection = duckdb.connect()
-    connection.execute("SET TimeZone = 'UTC'")
+    connection = connect()
 
     def write(path, query):
         if not path.exists():
@@ -132,7 +129,7 @@ def bytes_written(table, known):
 def check(table, warehouse, changes, rows):
     """Every so many keys have just the rows that plain SQL over all events gives them."""
     step = max(1, rows // 1_000_000)
-    connection = duckdb.connect()
+    connection = connect()
     events = (f"SELECT id, seq, op, amount_int, price, note FROM read_parquet(['{table.load}/*.parquet', '{changes}']) "
               f"WHERE id % {step} = 0")
     sums = "count(*) AS n, sum(id) AS ids, sum(amount_int) AS amounts, sum(length(note)) AS notes"

@@ -8,6 +8,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -28,6 +29,14 @@ PAYLOAD = """
   hash(id * 19 + v) % 2 = 0 AS active,
   CASE WHEN hash(id * 23 + v) % 10 < 3 THEN NULL ELSE 'note ' || (hash(id * 29 + v) % 1000)::VARCHAR END AS note
 """
+
+
+def connect(threads=2):
+    """The engine for data and expected results, without a progress bar."""
+    import duckdb
+    connection = duckdb.connect(config={"threads": threads, "memory_limit": "4GB", "temp_directory": tempfile.gettempdir()})
+    connection.execute("SET enable_progress_bar = false; SET TimeZone = 'UTC'")
+    return connection
 
 
 def apart(function, *arguments):

@@ -16,6 +16,8 @@ events() writes Parquet files: customers and accounts, each with what the action
 import datetime
 import random
 
+from shared import connect
+
 WINDOWS = 434
 DAYS = 3652
 BEGIN = datetime.date(2007, 7, 9)
@@ -179,7 +181,6 @@ def full_query(entity, sparse):
 
 def events(folder, scale):
     """{customers,accounts}_{sparse,full}.parquet, in the order of time. `win` is the window."""
-    import duckdb
     if scale % 2:
         raise SystemExit("the scale factor must be even")
     folder.mkdir(parents=True, exist_ok=True)
@@ -189,8 +190,7 @@ def events(folder, scale):
     with text.open("w", encoding="ascii") as out:
         for row in actions(scale):
             out.write("%d,%d,%s,%d,%s,%s\n" % row)
-    connection = duckdb.connect()
-    connection.execute("SET memory_limit = '4GB'; SET threads = 2; SET enable_progress_bar = false")
+    connection = connect()
     connection.execute("CREATE VIEW actions AS SELECT * FROM read_csv('%s', header = false, columns = {'n': 'BIGINT', "
                        "'win': 'INT', 'action': 'VARCHAR', 'second': 'BIGINT', 'c_id': 'BIGINT', 'ca_id': 'BIGINT'})" % text)
     for entity in ENTITIES:
