@@ -201,7 +201,7 @@ def main():
     options = parser.parse_args()
     lines = ["| rows | type | keys | run, s | floor, s | ratio | its statements: target + state, s | processor seconds, ratio | files read | MB written | "
              "peak MB | repeated, s |", "|---|---|---|---|---|---|---|---|---|---|---|---|"]
-    newest = {}
+    newest = {}  # seconds and processor seconds
     for rows in options.rows:
         folder = options.work.resolve() / f"keys-{rows}-{options.changes}"
         load = apart(generate, folder, rows, options.changes, options.loads)
@@ -217,7 +217,7 @@ def main():
                       + ", ".join(f"{key} {value:.4g}" for key, value in result.items()), flush=True)
         for (storage, name), found in results.items():
             get = lambda key, found=found: middle([one[key] for one in found])
-            newest[rows, storage, name] = get("seconds")
+            newest[rows, storage, name] = get("seconds"), get("cpu")
             lines.append(
                 f"| {rows:,} | {storage} | {name} | {get('seconds'):.2f} | {get('floor'):.2f} | {get('seconds') / get('floor'):.2f} | "
                 f"{get('floor target'):.2f} + {get('floor state'):.2f} | {get('cpu'):.2f} / {get('floor cpu'):.2f} = "
@@ -226,7 +226,8 @@ def main():
     text = "\n".join(lines)
     small, large = min(options.rows), max(options.rows)
     if small < large:
-        growth = ", ".join(f"type {storage} {newest[large, storage, 'newest'] / newest[small, storage, 'newest']:.2f}"
+        grown = lambda storage, place: newest[large, storage, "newest"][place] / newest[small, storage, "newest"][place]
+        growth = ", ".join(f"type {storage} {grown(storage, 0):.2f} (processor seconds {grown(storage, 1):.2f})"
                            for storage in options.types)
         text += f"\n\nFrom {small:,} to {large:,} rows the batch of newest keys takes so many times as long: {growth}; aim {AIM_GROWTH}."
     print("\n" + text)
