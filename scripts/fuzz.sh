@@ -8,7 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 seconds="${1:-10}"
 shift || true
 targets=("$@")
-[[ ${#targets[@]} -gt 0 ]] || targets=(commit_log checkpoint deletion_vector data_path sql canary)
+[[ ${#targets[@]} -gt 0 ]] || targets=(commit_log checkpoint deletion_vector parquet_footer data_path sql canary)
 passed=0 failed=0
 
 run() { # target, further folders with inputs

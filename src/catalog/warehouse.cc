@@ -240,7 +240,7 @@ class DirectoryWarehouse : public Warehouse {
 
   Result<bool> table_exists(const QualifiedName& name) const override {
     SL_ASSIGN(const auto handle, table(name));
-    return handle.exists();
+    return is_there(handle);
   }
 
   Result<std::optional<View>> view(const QualifiedName& name) const override {
@@ -406,7 +406,7 @@ class DirectoryWarehouse : public Warehouse {
     SL_ASSIGN(const auto names, folders(schema_path(stored_catalog, stored_schema)));
     for (const auto& name : names) {
       const QualifiedName qualified{stored_catalog, stored_schema, name};
-      SL_ASSIGN(const bool exists, delta::Table(store_, parquet_, table_path(qualified)).exists());
+      SL_ASSIGN(const bool exists, is_there(delta::Table(store_, parquet_, table_path(qualified))));
       if (exists) out.push_back({qualified, false});
     }
     auto files = store_->list(entry_folder(stored_catalog, stored_schema));
@@ -427,6 +427,12 @@ class DirectoryWarehouse : public Warehouse {
   }
 
  private:
+  // A table whose log is damaged is one too: it is listed, and can be dropped.
+  static Result<bool> is_there(const delta::Table& table) {
+    auto exists = table.exists();
+    if (!exists.ok() && exists.error().kind == ErrorKind::kCorrupt) return true;
+    return exists;
+  }
   std::string own_folder() const { return root_ + "/" + kOwnFolder; }
   std::string format_file() const { return own_folder() + "/warehouse.json"; }
   std::string catalog_path(const std::string& catalog) const {

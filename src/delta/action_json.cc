@@ -187,14 +187,18 @@ class ActionReader {
 
   AddFile add(const dom::object& object) {
     AddFile file;
+    bool has_size = false;
+    bool has_partition_values = false;
     for (const auto [key, field] : object) {
       if (key == "path") {
         file.path = string("add.path", field);
       } else if (key == "partitionValues") {
         file.partition_values = partition_values("add.partitionValues", field);
+        has_partition_values = true;
       } else if (key == "size") {
         file.size_bytes = integer("add.size", field);
         if (file.size_bytes < 0) fail("add.size", "a number of bytes");
+        has_size = true;
       } else if (key == "modificationTime") {
         file.modification_time_ms = integer("add.modificationTime", field);
       } else if (key == "dataChange") {
@@ -215,6 +219,8 @@ class ActionReader {
       }
     }
     require(!file.path.empty(), "add.path");
+    require(has_size, "add.size");
+    require(has_partition_values, "add.partitionValues");
     return file;
   }
 

@@ -328,6 +328,7 @@ Alteration::Alteration(const Snapshot& snapshot)
 Status Alteration::replace_schema(Schema schema) {
   const bool mapped = mapping_mode(metadata_) != "none";
   SL_TRY(check_columns(schema.fields, mapped));
+  SL_TRY(check_reserved_names(schema, schema_, metadata_));
   schema_ = std::move(schema);
   if (mapped) assign_mapping(&schema_, &metadata_, PhysicalNames::kFresh);
   metadata_.schema_string = print_schema(schema_);
@@ -529,6 +530,27 @@ Status Alteration::change_default(const FieldPath& path, const std::optional<std
     }
     field->metadata.erase(kDefaultKey);
     if (sql) set_default(field, *sql);
+    return {};
+  }));
+  return replace_schema(std::move(schema));
+}
+
+Status Alteration::sync_identity(const FieldPath& path, std::optional<int64_t> furthest) {
+  SL_ASSIGN(const TableRules rules, table_rules(metadata_, schema_));
+  const ColumnRule* const rule = path.size() == 1 ? rules.find(path[0]) : nullptr;
+  if (rule == nullptr || !rule->identity) {
+    return invalid_argument("DELTA_IDENTITY_COLUMNS_ALTER_NON_IDENTITY_COLUMN",
+                            "column {} is no identity column: SYNC IDENTITY is for those",
+                            to_string(path));
+  }
+  depends_on_rows_ = true;
+  if (!furthest) return {};
+  IdentityRule identity = *rule->identity;
+  SL_TRY(identity.go_beyond(*furthest));
+  if (identity.high_water_mark == rule->identity->high_water_mark) return {};
+  Schema schema = schema_;
+  SL_TRY(edit_field(&schema.fields, path, [&](Field* field) -> Status {
+    set_identity(field, identity);
     return {};
   }));
   return replace_schema(std::move(schema));

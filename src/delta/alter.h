@@ -78,6 +78,10 @@ class Alteration {
   // SQL text of the default of rows to come; nullopt drops it. Errors: DELTA_OPERATION_NOT_ALLOWED
   // for members, generated and identity columns.
   Status change_default(const FieldPath& path, const std::optional<std::string>& sql);
+  // SYNC IDENTITY: values to come lie beyond `furthest`, the last in the direction of the steps
+  // among the table's rows, if there are any. Errors:
+  // DELTA_IDENTITY_COLUMNS_ALTER_NON_IDENTITY_COLUMN, DELTA_IDENTITY_COLUMN_EXHAUSTED.
+  Status sync_identity(const FieldPath& path, std::optional<int64_t> furthest);
   // DROP NOT NULL.
   Status set_nullable(const FieldPath& path);
   // SET NOT NULL: the caller has looked that no row breaks it. Errors:

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "delta/alter.h"
 #include "delta/features.h"
+#include "delta/parquet_footer.h"
 
 namespace strandline::delta {
 
@@ -52,12 +53,15 @@ Result<Version> try_assign_row_ids(const Table& table) {
   for (size_t i = 0; i < snapshot->files.size(); ++i) {
     AddFile file = snapshot->files[i];
     if (file.base_row_id) continue;
-    if (!num_records(file)) {
+    SL_ASSIGN(const auto count, count_rows(table.store().get(), table.path(), file));
+    if (!count) {
       return unsupported("DELTA_ROW_TRACKING_BACKFILL_WITHOUT_STATS",
                          "table {} cannot track rows: the row count of its file {} is unknown; "
                          "rewrite the table first",
                          table.path(), file.path);
     }
+    if (!num_records(file))
+      file.stats = with_row_count(file.stats ? std::string(*file.stats) : "", *count);
     file.data_change = false;
     transaction.add_file(std::move(file));
     touched.push_back(i);

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "delta/alter.h"
+#include "delta/check_schema.h"
 #include "delta/column_mapping.h"
 #include "delta/column_rules.h"
 #include "delta/definition.h"
@@ -103,6 +104,7 @@ Status Alteration::set_properties(const std::map<std::string, std::string>& prop
   for (const auto& [key, value] : checked) metadata.configuration[key] = value;
   // A table that dropped the mode's property by hand may still have ids: they go on.
   SL_TRY(change_mapping_mode(mapping_mode(metadata_), &schema, &metadata));
+  SL_TRY(check_reserved_names(schema, schema, metadata));
   bool needs_row_ids = needs_row_ids_;
   if (is_true(metadata, kRowTracking) && !base_->row_tracking_enabled()) {
     name_row_tracking_columns(&metadata.configuration);
@@ -175,34 +177,7 @@ Status Alteration::set_clustering(const std::vector<FieldPath>& columns) {
                             base_->table_path);
   }
   const bool mapped = mapping_mode(metadata_) != "none";
-  std::vector<FieldPath> physical;
-  for (const FieldPath& column : columns) {
-    const Field* const field = find_field(schema_, column);
-    if (field == nullptr) {
-      return invalid_argument("DELTA_COLUMN_NOT_FOUND", "there is no column {}", to_string(column));
-    }
-    if (field->type.is_nested() || field->type.id == TypeId::kVoid) {
-      return invalid_argument("DELTA_CLUSTERING_COLUMNS_DATATYPE_NOT_SUPPORTED",
-                              "column {} has type {}; only plain types can be clustered by",
-                              to_string(column), to_sql(field->type));
-    }
-    FieldPath path;
-    for (size_t i = 1; i <= column.size(); ++i) {
-      const Field* const part = find_field(
-          schema_, FieldPath(column.begin(), column.begin() + static_cast<std::ptrdiff_t>(i)));
-      if (part == nullptr || (i < column.size() && part->type.id != TypeId::kStruct)) {
-        return invalid_argument("DELTA_COLUMN_NOT_FOUND",
-                                "{} does not lie in structs alone: it cannot be clustered by",
-                                to_string(column));
-      }
-      path.push_back(mapped ? Snapshot::physical_name(*part) : part->name);
-    }
-    if (std::find(physical.begin(), physical.end(), path) != physical.end()) {
-      return invalid_argument("DELTA_DUPLICATE_COLUMNS_FOUND",
-                              "clustering column {} is named twice", to_string(column));
-    }
-    physical.push_back(std::move(path));
-  }
+  SL_ASSIGN(const std::vector<FieldPath> physical, resolve_clustering(schema_, mapped, columns));
   if (physical == clustering_columns(domains_)) return {};
   DomainMetadata domain = clustering_domain(physical);
   domains_[domain.domain] = domain;

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "base/json.h"
 #include "delta/column_mapping.h"
 #include "delta/column_rules.h"
@@ -423,10 +425,42 @@ TEST_F(AlterTest, RowTrackingNeedsRowCounts) {
   file.stats.reset();
   append->add_file(file);
   ASSERT_TRUE(append->commit_or_error().ok());
-  EXPECT_EQ(
-      alter([](Alteration* a) { return a->set_properties({{"delta.enableRowTracking", "true"}}); }),
-      "DELTA_ROW_TRACKING_BACKFILL_WITHOUT_STATS");
+  const auto enable = [](Alteration* a) {
+    return a->set_properties({{"delta.enableRowTracking", "true"}});
+  };
+  // An encrypted file does not tell.
+  ASSERT_TRUE(store_->put("/t/a.parquet", parquet_bytes(9, false, "PARE")).ok());
+  EXPECT_EQ(alter(enable), "DELTA_ROW_TRACKING_BACKFILL_WITHOUT_STATS");
   EXPECT_THAT(message_, HasSubstr("a.parquet"));
+  ASSERT_TRUE(store_->put("/t/a.parquet", parquet_bytes(9)).ok());
+  EXPECT_EQ(alter(enable), "ok");
+  EXPECT_EQ(snapshot()->row_id_high_water_mark(), 8);
+  EXPECT_EQ(num_records(snapshot()->files.at(0)), 9);
+}
+
+TEST(IdentityRuleTest, GoesBeyondValuesOnItsOwnSteps) {
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+  constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
+  const auto mark = [](int64_t start, int64_t step, int64_t value,
+                       std::optional<int64_t> before = {}) -> std::optional<int64_t> {
+    IdentityRule rule{start, step, true, before};
+    if (!rule.go_beyond(value).ok()) return -999;
+    return rule.high_water_mark;
+  };
+  EXPECT_EQ(mark(1, 3, 50), 52);
+  EXPECT_EQ(mark(1, 3, 52), 52);
+  EXPECT_EQ(mark(1, 3, 1), 1);
+  EXPECT_EQ(mark(1, 3, 0), std::nullopt);
+  EXPECT_EQ(mark(1, 3, 50, 100), 100);
+  EXPECT_EQ(mark(1, 3, 50, 7), 52);
+  EXPECT_EQ(mark(-1, -3, -8), -10);
+  EXPECT_EQ(mark(-1, -3, 70), std::nullopt);
+  EXPECT_EQ(mark(-1, -3, -8, -100), -100);
+  EXPECT_EQ(mark(kMin, 1, kMax), kMax);
+  EXPECT_EQ(mark(kMax, -1, kMin), kMin);
+  EXPECT_EQ(mark(kMin, kMax, kMax), -999);  // the next step after kMax - 1 is too far
+  EXPECT_EQ(mark(0, kMin, kMin), kMin);
+  EXPECT_EQ(mark(0, kMin, -1), kMin);
 }
 
 TEST_F(AlterTest, LostRacesRunAgain) {

@@ -75,4 +75,31 @@ Status check_columns(const std::vector<Field>& fields, bool mapped) {
   return Checker(mapped).fields(fields, "");
 }
 
+Status check_reserved_names(const Schema& schema, const Schema& before, const Metadata& metadata) {
+  constexpr std::string_view kOwnPrefix = "__strandline_";
+  for (const Field& field : schema.fields) {
+    if (!fold_name(field.name).starts_with(kOwnPrefix) || before.find(field.name)) continue;
+    return invalid_argument("RESERVED_COLUMN_NAME",
+                            "a column cannot be called {}: names that begin with {} are reserved; "
+                            "give it another name",
+                            field.name, kOwnPrefix);
+  }
+  const auto feed = metadata.configuration.find("delta.enableChangeDataFeed");
+  if (feed == metadata.configuration.end() || feed->second != "true") return {};
+  for (const char* name : {"_change_type", "_commit_version", "_commit_timestamp"}) {
+    if (!schema.find(name)) continue;
+    if (before.find(name)) {
+      return invalid_argument("DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS",
+                              "the table has a column {}, a name that its change data feed needs: "
+                              "rename the column before 'delta.enableChangeDataFeed' is 'true'",
+                              name);
+    }
+    return invalid_argument("RESERVED_CDC_COLUMNS_ON_WRITE",
+                            "a column cannot be called {} where 'delta.enableChangeDataFeed' is "
+                            "'true': the change data feed needs the name; give it another one",
+                            name);
+  }
+  return {};
+}
+
 }  // namespace strandline::delta

@@ -146,6 +146,32 @@ Result<int64_t> IdentityRule::next() const {
   return value;
 }
 
+Status IdentityRule::go_beyond(int64_t value) {
+  const bool up = step > 0;
+  if (up ? value < start : value > start) return {};  // before the first value
+  // Distances between BIGINTs are whole numbers without a sign.
+  const auto apart = [up](int64_t from, int64_t to) {
+    const auto distance = static_cast<uint64_t>(to) - static_cast<uint64_t>(from);
+    return up ? distance : 0 - distance;
+  };
+  const uint64_t length = apart(0, step);
+  const uint64_t distance = apart(start, value);
+  const uint64_t steps = distance / length + (distance % length == 0 ? 0 : 1);
+  const int64_t end =
+      up ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int64_t>::min();
+  if (steps > apart(start, end) / length) {
+    return invalid_data("DELTA_IDENTITY_COLUMN_EXHAUSTED",
+                        "an identity column has no BIGINT left after {} in steps of {}", value,
+                        step);
+  }
+  const auto reached =
+      static_cast<int64_t>(static_cast<uint64_t>(start) + steps * static_cast<uint64_t>(step));
+  const bool is_further =
+      !high_water_mark || (up ? reached > *high_water_mark : reached < *high_water_mark);
+  if (is_further) high_water_mark = reached;
+  return {};
+}
+
 bool TableRules::constrain_values() const {
   return !checks.empty() || std::any_of(columns.begin(), columns.end(), [](const ColumnRule& rule) {
     return rule.generated_sql || rule.identity || rule.invariant_sql;

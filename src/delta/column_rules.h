@@ -30,6 +30,9 @@ struct IdentityRule {
 
   // The value of the next row. Errors: kInvalidData DELTA_IDENTITY_COLUMN_EXHAUSTED beyond BIGINT.
   Result<int64_t> next() const;
+  // Whatever comes next lies beyond the value, in the direction of step; a mark that is further
+  // stays. Errors: as next(), where the first such step is no BIGINT.
+  Status go_beyond(int64_t value);
 };
 
 struct ColumnRule {

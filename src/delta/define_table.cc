@@ -19,23 +19,22 @@ namespace {
 constexpr const char* kBadDefinition = "DELTA_INVALID_TABLE_DEFINITION";
 
 // The schema's spelling of column names, each a plain column of the table.
-Result<std::vector<std::string>> resolve_columns(const Schema& schema,
-                                                 const std::vector<std::string>& names,
-                                                 const char* use) {
+Result<std::vector<std::string>> partition_columns(const Schema& schema,
+                                                   const std::vector<std::string>& names) {
   std::vector<std::string> resolved;
   for (const std::string& name : names) {
     const Field* const field = schema.get(name);
     if (field == nullptr) {
-      return invalid_argument(kBadDefinition, "{} column '{}' is not a column of the table", use,
+      return invalid_argument(kBadDefinition, "partition column '{}' is not a column of the table",
                               name);
     }
     if (field->type.is_nested() || field->type.id == TypeId::kVoid) {
       return invalid_argument(kBadDefinition,
-                              "{} column '{}' has type {}; only plain types can be used", use, name,
-                              to_sql(field->type));
+                              "partition column '{}' has type {}; only plain types can be used",
+                              name, to_sql(field->type));
     }
     if (std::find(resolved.begin(), resolved.end(), field->name) != resolved.end()) {
-      return invalid_argument(kBadDefinition, "{} column '{}' is named twice", use, name);
+      return invalid_argument(kBadDefinition, "partition column '{}' is named twice", name);
     }
     resolved.push_back(field->name);
   }
@@ -71,6 +70,7 @@ Result<TableDefinition> define_table(const NewTable& table) {
   metadata.created_time_ms = now_ms();
   const bool mapped = mapping_mode(metadata) != "none";
   SL_TRY(check_columns(schema.fields, mapped));
+  SL_TRY(check_reserved_names(schema, table.is_internal ? schema : Schema(), metadata));
   if (mapped) {
     if (table.last_column_id > 0) {
       metadata.configuration[kMaxColumnIdProperty] = std::to_string(table.last_column_id);
@@ -78,8 +78,7 @@ Result<TableDefinition> define_table(const NewTable& table) {
     assign_mapping(&schema, &metadata, PhysicalNames::kFresh);
   }
   metadata.schema_string = print_schema(schema);
-  SL_ASSIGN(metadata.partition_columns,
-            resolve_columns(schema, table.partition_columns, "partition"));
+  SL_ASSIGN(metadata.partition_columns, partition_columns(schema, table.partition_columns));
   const auto is_stored = [&](const Field& field) {
     return field.type.id != TypeId::kVoid &&
            std::find(metadata.partition_columns.begin(), metadata.partition_columns.end(),
@@ -92,18 +91,14 @@ Result<TableDefinition> define_table(const NewTable& table) {
                                 : "every column is a partition column");
   }
 
-  SL_ASSIGN(const std::vector<std::string> clustering,
-            resolve_columns(schema, table.clustering_columns, "clustering"));
+  SL_ASSIGN(const std::vector<FieldPath> clustering,
+            resolve_clustering(schema, mapped, table.clustering_columns));
   if (!clustering.empty()) {
     if (!metadata.partition_columns.empty()) {
       return invalid_argument(kBadDefinition,
                               "a table has either partition columns or clustering columns");
     }
-    std::vector<FieldPath> columns;
-    for (const std::string& column : clustering) {
-      columns.push_back({mapped ? Snapshot::physical_name(*schema.get(column)) : column});
-    }
-    definition.domains.push_back(clustering_domain(columns));
+    definition.domains.push_back(clustering_domain(clustering));
     features.insert({"clustering", "domainMetadata"});
   }
 

@@ -127,7 +127,7 @@ TEST(DefineTable, ColumnMapping) {
   const DataType inner =
       DataType::structure({Field{"x", DataType::primitive(TypeId::kLong), true, {}}});
   table.schema.fields.push_back(Field{"m", DataType::map(inner, DataType::array(inner)), true, {}});
-  table.clustering_columns = {"name"};
+  table.clustering_columns = {FieldPath{"name"}};
   const auto made = define_table(table);
   ASSERT_TRUE(made.ok()) << made.error().message;
   EXPECT_EQ(made->protocol.reader_features.count("columnMapping"), 1u);
@@ -172,13 +172,23 @@ TEST(DefineTable, PartitionsAndClustering) {
   EXPECT_THAT(problem(table), HasSubstr("every column is a partition column"));
 
   table.partition_columns = {};
-  table.clustering_columns = {"ID"};
+  table.clustering_columns = {FieldPath{"ID"}};
   const auto clustered = define_table(table);
   ASSERT_TRUE(clustered.ok());
   ASSERT_EQ(clustered->domains.size(), 1u);
   EXPECT_EQ(clustered->domains[0].domain, "delta.clustering");
   EXPECT_EQ(clustered->domains[0].configuration, R"({"clusteringColumns":[["id"]]})");
   EXPECT_EQ(clustered->protocol.writer_features.count("clustering"), 1u);
+  table.schema.fields.push_back(
+      Field{"s",
+            DataType::structure({Field{"X", DataType::primitive(TypeId::kLong), true, {}}}),
+            true,
+            {}});
+  table.clustering_columns = {FieldPath{"S", "x"}};
+  EXPECT_EQ(define_table(table)->domains[0].configuration, R"({"clusteringColumns":[["s","X"]]})");
+  table.clustering_columns = {FieldPath{"s"}};
+  EXPECT_THAT(problem(table), HasSubstr("only plain types"));
+  table.clustering_columns = {FieldPath{"id"}};
   table.partition_columns = {"name"};
   EXPECT_THAT(problem(table), HasSubstr("either"));
 }

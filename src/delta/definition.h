@@ -21,4 +21,9 @@ std::set<std::string> take_feature_properties(std::map<std::string, std::string>
 inline constexpr const char* kClusteringDomain = "delta.clustering";
 DomainMetadata clustering_domain(const std::vector<FieldPath>& columns);
 
+// Physical names of the columns of a CLUSTER BY. Errors: DELTA_COLUMN_NOT_FOUND,
+// DELTA_CLUSTERING_COLUMNS_DATATYPE_NOT_SUPPORTED, DELTA_DUPLICATE_COLUMNS_FOUND.
+Result<std::vector<FieldPath>> resolve_clustering(const Schema& schema, bool mapped,
+                                                  const std::vector<FieldPath>& columns);
+
 }  // namespace strandline::delta

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <tuple>
 
@@ -13,15 +12,18 @@ namespace strandline::delta {
 
 namespace {
 
-// A number of exactly that many digits at the start of text, which is cut off.
+// Larger than the number of any version; counting on from it stays a number.
+constexpr int64_t kAbsurd = int64_t{1} << 62;
+
+// A number of exactly that many digits at the start of text, which is cut off; kAbsurd for one
+// that is as large or larger.
 std::optional<int64_t> take_digits(std::string_view* text, size_t digits) {
   if (text->size() < digits) return std::nullopt;
   int64_t value = 0;
   for (size_t i = 0; i < digits; ++i) {
     const char digit = (*text)[i];
     if (digit < '0' || digit > '9') return std::nullopt;
-    if (value > (std::numeric_limits<int64_t>::max() - 9) / 10) return std::nullopt;
-    value = value * 10 + (digit - '0');
+    value = value >= kAbsurd / 10 ? kAbsurd : value * 10 + (digit - '0');
   }
   text->remove_prefix(digits);
   return value;
@@ -31,6 +33,13 @@ bool take(std::string_view* text, std::string_view word) {
   if (!text->starts_with(word)) return false;
   text->remove_prefix(word.size());
   return true;
+}
+
+// Of a name that no commit can have, or that is taken by something else.
+Error no_commit(const std::string& path, const char* what) {
+  return corrupt("DELTA_LOG_CORRUPT",
+                 "{} {}, so rows of the table may be missing: remove it, or restore the commit",
+                 path, what);
 }
 
 struct PartKey {
@@ -87,7 +96,12 @@ Result<LogFiles> list_log(storage::Store* store, const std::string& table_path) 
       std::string_view name = file.path;
       name.remove_prefix(name.rfind('/') + 1);
       const std::optional<int64_t> version = take_digits(&name, 20);
-      if (!version || file.is_directory) continue;
+      if (!version) continue;
+      if (name == ".json" && file.is_directory) return no_commit(file.path, "is a folder");
+      if (name == ".json" && *version == kAbsurd) {
+        return no_commit(file.path, "has a number that no version has");
+      }
+      if (file.is_directory || *version == kAbsurd) continue;
       if (name == ".json") {
         log.commits.emplace(*version, file);
         continue;
@@ -142,6 +156,19 @@ Result<LogFiles> list_log(storage::Store* store, const std::string& table_path) 
               return std::make_tuple(a.version, b.paths.size()) <
                      std::make_tuple(b.version, a.paths.size());
             });
+  if (log.empty() && listed.ok()) {
+    for (const storage::FileInfo& file : *listed) {
+      std::string_view name = file.path;
+      name.remove_prefix(name.rfind('/') + 1);
+      const bool is_remains =
+          name == "_last_checkpoint" || name == "_sidecars" || take_digits(&name, 20).has_value();
+      if (!is_remains) continue;
+      return corrupt("DELTA_LOG_MISSING",
+                     "the log of the table at {} is gone: there is {}, but no commit and no whole "
+                     "checkpoint: restore them, or drop the table",
+                     table_path, file.path);
+    }
+  }
   if (log.empty()) {
     return not_found("DELTA_TABLE_NOT_FOUND", "there is no Delta table at {}: {} holds no commit",
                      table_path, log_directory(table_path));

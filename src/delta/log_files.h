@@ -41,7 +41,9 @@ std::string classic_checkpoint_path(const std::string& table_path, Version versi
 std::string v2_checkpoint_path(const std::string& table_path, Version version,
                                const std::string& uuid);  // with JSON
 
-// Errors: kNotFound "DELTA_TABLE_NOT_FOUND" where there is no commit and no checkpoint, kIo.
+// Errors: kNotFound "DELTA_TABLE_NOT_FOUND" where there is no commit and no checkpoint; kCorrupt
+// DELTA_LOG_MISSING where something else of a log is there, DELTA_LOG_CORRUPT where a commit's name
+// is a folder's or has an impossible number; kIo.
 Result<LogFiles> list_log(storage::Store* store, const std::string& table_path);
 
 }  // namespace strandline::delta

@@ -92,6 +92,8 @@ class LogReader::Replay : public CheckpointVisitor {
 
   // Takes all of a commit's list.
   Status take_commit(std::vector<Action>* actions) {
+    SL_TRY(check_once<Metadata>(*actions, "metaData"));
+    SL_TRY(check_once<Protocol>(*actions, "protocol"));
     for (auto action = actions->rbegin(); action != actions->rend(); ++action)
       SL_TRY(std::visit(*this, std::move(*action)));
     return {};
@@ -213,6 +215,17 @@ class LogReader::Replay : public CheckpointVisitor {
       return bad("a deletion vector of cardinality", vector->cardinality);
     if (vector->offset.value_or(0) < 0) return bad("a deletion vector at offset", *vector->offset);
     return {};
+  }
+
+  // A commit says it at most once: which of two would count is anybody's guess.
+  template <typename Kind>
+  Status check_once(const std::vector<Action>& actions, const char* name) const {
+    const auto count = std::count_if(actions.begin(), actions.end(), [](const Action& action) {
+      return std::holds_alternative<Kind>(action);
+    });
+    if (count < 2) return {};
+    return corrupt("DELTA_LOG_CORRUPT", "{} has {} {} actions: one is allowed", source_, count,
+                   name);
   }
 
   template <typename File>

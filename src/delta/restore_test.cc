@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 class RestoreTest : public ::testing::Test {
  protected:
   void create(std::map<std::string, std::string> properties = {},
-              std::vector<std::string> clustering = {}) {
+              std::vector<FieldPath> clustering = {}) {
     NewTable definition;
     definition.schema = two_columns();
     definition.properties = std::move(properties);
@@ -144,7 +144,7 @@ TEST_F(RestoreTest, AnyHistory) {
 }
 
 TEST_F(RestoreTest, SchemaPropertiesAndClusteringAreThoseOfThen) {
-  create({{"my.owner", "ann"}}, {"id"});
+  create({{"my.owner", "ann"}}, {FieldPath{"id"}});
   const std::shared_ptr<const Snapshot> first = at(0);
   auto change = begin();
   Metadata metadata = change.snapshot().metadata;

@@ -86,4 +86,19 @@ inline AddFile data_file(const std::string& path, int64_t rows = 10) {
   return file;
 }
 
+// The least that a Parquet file of so many rows can be.
+inline std::string parquet_bytes(int64_t rows, bool with_field_ids = false,
+                                 const std::string& magic = "PAR1") {
+  std::string footer =
+      "\x15\x02\x19\x1c\x48\x06schema";  // version, a list of one element, its name
+  if (with_field_ids) footer += "\x55\x02";
+  footer += '\0';
+  footer += '\x16';
+  auto zigzag = static_cast<uint64_t>(rows) * 2;
+  for (; zigzag >= 0x80; zigzag >>= 7) footer += static_cast<char>(zigzag | 0x80);
+  footer += static_cast<char>(zigzag);
+  footer += '\0';
+  return "PAR1" + footer + std::string{static_cast<char>(footer.size()), 0, 0, 0} + magic;
+}
+
 }  // namespace strandline::delta

@@ -18,6 +18,7 @@
 #include "delta/features.h"
 #include "delta/log_cleanup.h"
 #include "delta/log_files.h"
+#include "delta/parquet_footer.h"
 
 namespace strandline::delta {
 
@@ -205,7 +206,7 @@ Status Transaction::Impl::prepare_deletes() {
   std::vector<const RowSet*> sets;
   std::vector<const AddFile*> files;
   for (auto& [path, pending] : deletes) {
-    const AddFile& file = pending.file;
+    AddFile& file = pending.file;
     uint64_t before = 0;
     if (file.deletion_vector) {
       SL_ASSIGN(const RowSet deleted, reader.read(*file.deletion_vector));
@@ -214,13 +215,18 @@ Status Transaction::Impl::prepare_deletes() {
     }
     const uint64_t after = pending.rows.cardinality();
     if (after == before) continue;
-    const std::optional<int64_t> count = num_records(file);
+    SL_ASSIGN(const std::optional<int64_t> count,
+              count_rows(table.store().get(), table.path(), file));
     if (!count) {
       return unsupported(
           "DELTA_ADDING_DELETION_VECTORS_WITHOUT_STATS",
-          "file {} of table {} has no row count, so no rows can be deleted from it; rewrite it",
+          "file {} of table {} has no row count, neither in the log nor to be read from the file, "
+          "so no rows can be deleted from it: set 'delta.enableDeletionVectors' to 'false'",
           path, table.path());
     }
+    // Readers of a deletion vector need the count.
+    if (!num_records(file))
+      file.stats = with_row_count(file.stats ? std::string(*file.stats) : "", *count);
     if (pending.rows.max().value_or(0) >= static_cast<uint64_t>(*count)) {
       return internal_error(kIllegalActions, "row {} is to be deleted from file {} of {} rows",
                             *pending.rows.max(), path, *count);

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "delta/field_path.h"
 #include "delta/file_filter.h"
 #include "delta/snapshot.h"
 
@@ -18,11 +19,13 @@ namespace strandline::delta {
 struct NewTable {
   Schema schema;
   std::vector<std::string> partition_columns;
-  std::vector<std::string> clustering_columns;
+  std::vector<FieldPath> clustering_columns;
   std::map<std::string, std::string> properties;
   std::optional<std::string> description;
   // Of a table that this one replaces: the largest column id it has given (column mapping).
   int64_t last_column_id = 0;
+  // Only the program writes it: columns may have names that are reserved for that.
+  bool is_internal = false;
 };
 
 // Protocol and metadata of a new table: lowest protocol that the properties need (section 3).

@@ -103,8 +103,12 @@ Result<std::string> ChangeScanBuilder::scan(const Part& part, bool with_row_ids)
   ScanOptions options;
   options.with_row_ids = with_row_ids;
   options.feed = part.feed;
-  SL_ASSIGN(auto scan, scan_table(connection_, table_, part.snapshot, options));
-  return result_->keep(std::move(scan));
+  auto scan = scan_table(connection_, table_, part.snapshot, options);
+  if (!scan.ok()) {
+    if (auto missing = cdf::find_missing_file(table_.store().get(), plan_)) return *missing;
+    return scan.error();
+  }
+  return result_->keep(std::move(scan).value());
 }
 
 // The feed's columns of a relation, with an expression as the change type.

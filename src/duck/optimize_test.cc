@@ -207,7 +207,8 @@ TEST_F(OptimizeTest, NeverChangesWhatIsRead) {
     delta::NewTable definition;
     const bool partitioned = seed % 2 == 0;
     if (partitioned) definition.partition_columns = {"part"};
-    if (seed % 4 == 1) definition.clustering_columns = {"v", "id"};
+    if (seed % 4 == 1)
+      definition.clustering_columns = {delta::FieldPath{"v"}, delta::FieldPath{"id"}};
     if (seed % 3 == 0) definition.properties["delta.enableDeletionVectors"] = "false";
     if (seed % 5 == 0) definition.properties["delta.enableRowTracking"] = "false";
     definition.properties["delta.targetFileSize"] = seed % 2 == 0 ? "4k" : "100mb";
@@ -243,7 +244,7 @@ TEST_F(OptimizeTest, ClusteredFilesAreBoxes) {
   delta::NewTable definition;
   definition.schema.fields = {Field{"x", DataType::primitive(TypeId::kLong), true, {}},
                               Field{"y", DataType::primitive(TypeId::kLong), true, {}}};
-  definition.clustering_columns = {"x", "y"};
+  definition.clustering_columns = {delta::FieldPath{"x"}, delta::FieldPath{"y"}};
   definition.properties["delta.targetFileSize"] = "8k";
   create(definition);
   for (int i = 0; i < 4; ++i)
@@ -326,7 +327,7 @@ TEST_F(OptimizeTest, WhatCannotBeIsRefusedByName) {
   options.full = true;
   EXPECT_EQ(error_of(options), "DELTA_OPTIMIZE_FULL_NOT_SUPPORTED");
   delta::NewTable clustered;
-  clustered.clustering_columns = {"id"};
+  clustered.clustering_columns = {delta::FieldPath{"id"}};
   create(clustered);
   options.full = false;
   options.zorder_by = {"v"};

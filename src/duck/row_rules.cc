@@ -187,6 +187,29 @@ Result<std::string> RowRules::apply(const std::string& rows) {
                      cases);
 }
 
+Status RowRules::fill_identity(const std::string& temporary_table) {
+  for (const auto& identity : identities_) {
+    auto filled = connection_->execute(
+        fmt::format("UPDATE {0} SET {1} = nextval({2}) WHERE {1} IS NULL", temporary_table,
+                    quote_name(identity.column), quote_literal(identity.sequence)));
+    if (!filled.ok()) return explain(std::move(filled).error());
+  }
+  return {};
+}
+
+Error RowRules::explain(Error error) const {
+  for (const auto& identity : identities_) {
+    const bool is_at_end = error.message.find(identity.sequence + "\"") != std::string::npos &&
+                           error.message.find("nextval") != std::string::npos;
+    if (!is_at_end) continue;
+    return invalid_data("DELTA_IDENTITY_COLUMN_EXHAUSTED",
+                        "the identity column {} has too few BIGINTs left for the new rows, in "
+                        "steps of {}: give it values by hand, or make the table anew",
+                        identity.column, identity.rule.step);
+  }
+  return error;
+}
+
 Status RowRules::keep_identity(delta::Transaction* transaction) const {
   if (identities_.empty()) return {};
   Schema schema = transaction->snapshot().schema;

@@ -52,6 +52,14 @@ class RowRules {
   // DELTA_NOT_NULL_CONSTRAINT_VIOLATED at the first row that breaks one.
   Result<std::string> apply(const std::string& rows);
 
+  // Gives the rows of a temporary table their identity values, so that it can be read more than
+  // once. Errors: as running what apply() gives.
+  Status fill_identity(const std::string& temporary_table);
+
+  // What the engine says of a sequence that is at its end, in words of the identity column:
+  // DELTA_IDENTITY_COLUMN_EXHAUSTED. Other errors stay as they are.
+  Error explain(Error error) const;
+
   // After the rows were written: the values given to identity columns are used up.
   Status keep_identity(delta::Transaction* transaction) const;
 

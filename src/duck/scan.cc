@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "delta/features.h"
+#include "delta/find_damage.h"
 #include "duck/delta_io.h"
 #include "duck/engine.h"
 #include "duck/file_layout.h"
@@ -440,6 +441,11 @@ std::string ScanBuilder::empty_relation() const {
 Status ScanBuilder::build(FileScan& scan) {
   SL_TRY(select_columns());
   SL_TRY(select_files());
+  // The engine reads whatever is there, other rows than the log tells of too.
+  if (const auto damage = delta::find_damage(table_.store().get(), snapshot_,
+                                             options_.files ? &*options_.files : nullptr)) {
+    return *damage;
+  }
   SL_TRY(plan_layouts());
   if (files_.empty()) {
     scan.set_sql("(" + empty_relation() + ")");

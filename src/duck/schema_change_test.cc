@@ -143,7 +143,8 @@ TEST_F(SchemaChangeTest, MembersAreFoundByTheirIds) {
                   .ok());
   delta::AddFile file;
   file.path = "foreign.parquet";
-  file.size_bytes = 1;
+  file.size_bytes =
+      static_cast<int64_t>(std::filesystem::file_size(directory_ / "foreign.parquet"));
   definition.files.push_back(file);
   EXPECT_THAT(rows(std::make_shared<const delta::Snapshot>(definition)),
               ElementsAre("{'a': 1, 'b': 2}|{k={'b': 5}}"));

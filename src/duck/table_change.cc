@@ -87,7 +87,7 @@ Status Change::write_change_feed(RowRules* rules) {
         "can be read without it)",
         table_.path());
   }
-  if (rules->has_identity() && !change_.rows->inserted.empty()) {
+  if (rules->has_identity() && !change_.rows->inserted.empty() && change_.staged_inserts.empty()) {
     // The rows would get other values in the feed than in the table.
     return unsupported(
         "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE",
@@ -143,6 +143,7 @@ Result<std::string> Change::rows_left(std::unique_ptr<Scan>* scan) const {
 Status Change::apply() {
   SL_TRY(find_dead());
   SL_ASSIGN(auto rules, RowRules::of(connection_, definition_));
+  if (!change_.staged_inserts.empty()) SL_TRY(rules.fill_identity(change_.staged_inserts));
   SL_TRY(write_change_feed(&rules));
   WriteOptions options;
   options.with_row_ids = with_row_ids_;
@@ -185,7 +186,9 @@ Status Change::apply() {
     rows = rows.empty() ? left : fmt::format("SELECT * FROM ({}) UNION ALL BY NAME {}", rows, left);
   }
   if (!rows.empty()) {
-    SL_ASSIGN(applied_->written, write_files(connection_, table_, definition_, rows, options));
+    auto written = write_files(connection_, table_, definition_, rows, options);
+    if (!written.ok()) return rules.explain(std::move(written).error());
+    applied_->written = std::move(written).value();
     for (const auto& file : applied_->written) transaction_.add_file(file);
   }
   SL_TRY(rules.keep_identity(&transaction_));

@@ -34,6 +34,9 @@ struct TableChange {
   // For tables with the legacy change feed: without it a change that the log alone cannot tell is
   // refused there.
   std::optional<RowChange> rows = std::nullopt;
+  // The temporary table that both new_rows and rows->inserted read all rows that are inserted from,
+  // if there is one: identity values go into it first, so that the feed has the table's.
+  std::string staged_inserts = {};
 };
 
 // What apply_change did. Files stay known after an error, to be removed.

@@ -141,6 +141,14 @@ Error void_violation(const std::string& column, const std::string& table_path) {
                       column, table_path);
 }
 
+Error no_text(const std::string& column, const std::string& table_path) {
+  return invalid_data("DELTA_PARTITION_VALUE_IS_NO_TEXT",
+                      "column {} partitions table {} and has a value that is no UTF-8 text, which "
+                      "the log of a Delta table cannot hold: partition by another column, or by "
+                      "hex({})",
+                      column, table_path, column);
+}
+
 // An expression that fails where `broken` is true.
 std::string guarded(const std::string& expression, const std::string& broken, const Error& error) {
   if (broken.empty()) return expression;
@@ -176,6 +184,21 @@ std::string escape_directory(const std::string& text) {
   return escaped;
 }
 
+// The directory of a partition. Where a file lies tells no reader anything: of a long value a part
+// will do, as file systems take names of up to 255 bytes.
+std::string directory_name(const std::string& column, const std::optional<std::string>& value) {
+  constexpr size_t kLongest = 200;
+  std::string name =
+      escape_directory(column) + "=" + (value ? escape_directory(*value) : kNullDirectory);
+  if (name.size() <= kLongest) return name;
+  size_t end = kLongest;
+  // Not inside of a character, nor of an escape.
+  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) --end;
+  if (const size_t escape = name.rfind('%', end); escape != std::string::npos && end - escape < 3)
+    end = escape;
+  return name.substr(0, end) + "~";
+}
+
 // A partition column's value as the log's text (delta-protocol.md section 5); empty is null.
 std::string partition_text(const std::string& value, const DataType& type) {
   switch (type.id) {
@@ -184,7 +207,7 @@ std::string partition_text(const std::string& value, const DataType& type) {
     case TypeId::kTimestampNtz:
       return fmt::format("strftime({}, '%Y-%m-%d %H:%M:%S.%f')", value);
     case TypeId::kBinary:
-      return fmt::format("decode({})", value);
+      return fmt::format("try(decode({}))", value);
     case TypeId::kFloat:
     case TypeId::kDouble:
       return fmt::format(
@@ -475,7 +498,11 @@ Result<std::vector<Partition>> FileWriter::stage(const std::string& query) {
   for (const Field* field : partition_columns_) {
     const std::string name = quote_name(field->name);
     order += (order.empty() ? "" : ", ") + name + " NULLS FIRST";
-    texts += partition_text(name, field->type) + ", ";
+    const std::string text = partition_text(name, field->type);
+    const bool may_fail = field->type.id == TypeId::kBinary;
+    texts += guarded(text, may_fail ? fmt::format("{} IS NOT NULL AND {} IS NULL", name, text) : "",
+                     no_text(field->name, table_.path())) +
+             ", ";
   }
   const std::string groups = order;
   if (!options_.order_by.empty()) order += (order.empty() ? "" : ", ") + options_.order_by;
@@ -510,8 +537,7 @@ Status FileWriter::copy(const std::string& select,
                         const std::vector<std::optional<std::string>>& values) {
   std::string directory = options_.change_data ? "_change_data/" : "";  // relative to the table
   for (size_t p = 0; p < values.size(); ++p) {
-    directory += escape_directory(file_name(*partition_columns_[p], mode_)) + "=" +
-                 (values[p] ? escape_directory(*values[p]) : kNullDirectory) + "/";
+    directory += directory_name(file_name(*partition_columns_[p], mode_), values[p]) + "/";
   }
   const std::string absolute =
       table_.path() + (directory.empty() ? "" : "/" + directory.substr(0, directory.size() - 1));
@@ -541,7 +567,8 @@ Status FileWriter::copy(const std::string& select,
              on_columns, on_chunk);
   if (!copied.ok()) {
     Error error = std::move(copied).error();
-    const bool is_ours = error.message.find(absolute + "/" + prefix) != std::string::npos;
+    const bool is_ours = error.message.find(absolute + "/" + prefix) != std::string::npos ||
+                         error.message.find(absolute + "/tmp_" + prefix) != std::string::npos;
     if (is_ours && error.code == "PERMISSION_DENIED") error.code = "WAREHOUSE_NOT_WRITABLE";
     return error;
   }

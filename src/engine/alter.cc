@@ -230,6 +230,7 @@ class Alter {
       SL_TRY(alteration->set_not_null(path));
       SL_TRY(check_no_nulls(snapshot, path));
     }
+    if (change.sync_identity) SL_TRY(sync_identity(snapshot, path, alteration));
     if (change.drop_default) SL_TRY(alteration->change_default(path, std::nullopt));
     if (change.default_value != nullptr) {
       SL_TRY(alteration->change_default(path, change.default_sql));
@@ -263,6 +264,22 @@ class Alter {
         "DELTA_NOT_NULL_CONSTRAINT_VIOLATED",
         "{} rows of {} have no value in column {}: give them one, then SET NOT NULL", nulls,
         found_.name, delta::to_string(path));
+  }
+
+  Status sync_identity(const delta::Snapshot& snapshot, const FieldPath& path,
+                       Alteration* alteration) const {
+    SL_ASSIGN(const auto rules, delta::table_rules(snapshot.metadata, snapshot.schema));
+    const auto* rule = rules.find(path[0]);
+    if (rule == nullptr || !rule->identity) return alteration->sync_identity(path, std::nullopt);
+    Relations relations(context_);
+    SL_ASSIGN(const auto rows, scan(snapshot, &relations));
+    SL_ASSIGN(const auto found,
+              context_.connection->query(fmt::format("SELECT CAST({}({}) AS BIGINT) FROM {}",
+                                                     rule->identity->step > 0 ? "max" : "min",
+                                                     duck::quote_name(rule->path[0]), rows)));
+    const auto& furthest = found.rows.at(0).at(0);
+    return alteration->sync_identity(
+        path, furthest ? std::optional<int64_t>(std::stoll(*furthest)) : std::nullopt);
   }
 
   Status add_constraint(const delta::Snapshot& snapshot, const sql::CheckDefinition& check,

@@ -64,11 +64,45 @@ Result<delta::Table> Context::table_at_path(const sql::TableName& name) const {
   return delta::Table(store, parquet, std::move(path));
 }
 
+namespace {
+
+// What lies in a folder where a table's log is missing; empty where nothing points to a table.
+std::string lost_log(storage::Store& store, const std::string& path) {
+  const auto files = store.list(path);
+  if (!files.ok()) return "";
+  for (const auto& file : *files) {
+    const auto name = file.path.substr(file.path.rfind('/') + 1);
+    const bool is_trace = file.is_directory ? name == "_delta_log" || name == "_change_data"
+                                            : name.ends_with(".parquet");
+    if (!is_trace) continue;
+    return fmt::format(
+        ", but there is {}: if this was a table, its log is gone; restore {}/_delta_log, or read "
+        "Parquet files with read_files",
+        file.path, path);
+  }
+  return "";
+}
+
+}  // namespace
+
+Error table_missing_at(storage::Store& store, const std::string& path, const SourcePlace& place) {
+  auto error = not_found("DELTA_TABLE_NOT_FOUND", "there is no Delta table at {}{}", path,
+                         lost_log(store, path));
+  if (place.line > 0) error.place = place;
+  return error;
+}
+
 Error table_missing(const catalog::Warehouse& warehouse, const catalog::QualifiedName& name,
                     const SourcePlace& place) {
   std::string hint;
+  std::string lost;
+  if (const auto handle = warehouse.table(name); handle.ok()) {
+    lost = lost_log(*warehouse.store(), handle->path());
+  }
   auto known = warehouse.schema_exists(name.catalog, name.schema);
-  if (known.ok() && !*known) {
+  if (!lost.empty()) {
+    hint = lost;
+  } else if (known.ok() && !*known) {
     hint = fmt::format("; there is no schema {}.{} either", name.catalog, name.schema);
   } else if (auto entries = warehouse.tables(name.catalog, name.schema); entries.ok()) {
     std::vector<std::string> names;
@@ -91,12 +125,7 @@ Result<FoundTable> find_table(const Context& context, const sql::TableName& name
   if (full.is_path) {
     SL_ASSIGN(auto table, context.table_at_path(full));
     SL_ASSIGN(const bool exists, table.exists());
-    if (!exists) {
-      auto error =
-          not_found("DELTA_TABLE_NOT_FOUND", "there is no Delta table at {}", table.path());
-      error.place = name.place;
-      return error;
-    }
+    if (!exists) return table_missing_at(*context.store, table.path(), name.place);
     SL_ASSIGN(auto snapshot, table.snapshot());
     return FoundTable{std::move(table), std::move(snapshot), sql::to_string(full)};
   }

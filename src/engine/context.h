@@ -53,6 +53,8 @@ Result<FoundTable> find_table(const Context& context, const sql::TableName& name
 // TABLE_OR_VIEW_NOT_FOUND for a name of the warehouse, with the nearest known one.
 Error table_missing(const catalog::Warehouse& warehouse, const catalog::QualifiedName& name,
                     const SourcePlace& place);
+// DELTA_TABLE_NOT_FOUND for a path; says so where data files lie there without a log.
+Error table_missing_at(storage::Store& store, const std::string& path, const SourcePlace& place);
 
 // The target of AUTO CDC or another pipeline flow.
 bool belongs_to_pipeline(const delta::Snapshot& snapshot);

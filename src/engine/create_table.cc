@@ -88,15 +88,7 @@ Status copy_definition(const FoundTable& source, delta::NewTable* definition) {
   for (auto& field : definition->schema.fields)
     field.metadata.erase(delta::kIdentityPrefix + std::string("highWaterMark"));
   definition->partition_columns = snapshot.metadata.partition_columns;
-  for (const auto& column : clustering_of(snapshot)) {
-    if (column.size() > 1) {
-      return unsupported("DELTA_CLUSTERING_COLUMN_NESTED",
-                         "{} is clustered by {}: CREATE TABLE ... LIKE cannot copy that; give the "
-                         "columns and use ALTER TABLE ... CLUSTER BY",
-                         source.name, delta::to_string(column));
-    }
-    definition->clustering_columns.push_back(column[0]);
-  }
+  definition->clustering_columns = clustering_of(snapshot);
   definition->description = snapshot.metadata.description;
   for (const auto& [key, value] : snapshot.metadata.configuration) {
     if (belongs_to_one_table(key)) continue;
@@ -181,7 +173,19 @@ Status redefine(delta::Transaction& transaction, delta::NewTable definition) {
 
 }  // namespace
 
-Status create_table(const Context& context, const sql::CreateTable& statement) {
+namespace {
+
+// The folders of a table that was not made; what holds anything stays.
+void remove_empty_folders(storage::Store& store, const std::string& folder) {
+  if (const auto children = store.list(folder); children.ok()) {
+    for (const auto& child : *children) {
+      if (child.is_directory && !child.is_link) remove_empty_folders(store, child.path);
+    }
+  }
+  (void)store.remove_if_empty(folder);
+}
+
+Status try_create_table(const Context& context, const sql::CreateTable& statement) {
   SL_ASSIGN(auto* warehouse, context.needs_warehouse());
   SL_TRY(refuse_unknown_table_options(statement.options));
   SL_ASSIGN(const auto place, place_of(context, *warehouse, statement));
@@ -216,9 +220,10 @@ Status create_table(const Context& context, const sql::CreateTable& statement) {
     SL_ASSIGN(definition.partition_columns,
               known_columns(statement.options.partitioned_by, definition.schema, "PARTITIONED BY"));
   }
-  if (!statement.options.cluster_by.empty()) {
-    SL_ASSIGN(definition.clustering_columns,
-              known_columns(statement.options.cluster_by, definition.schema, "CLUSTER BY"));
+  for (const auto& column : statement.options.cluster_by) {
+    // For its error, with the nearest name.
+    SL_TRY(known_columns({{column.parts[0], column.place}}, definition.schema, "CLUSTER BY"));
+    definition.clustering_columns.push_back(column.parts);
   }
   for (const auto& option : statement.options.properties) {
     if (option.key.starts_with(delta::kConstraintPrefix)) {
@@ -258,7 +263,10 @@ Status create_table(const Context& context, const sql::CreateTable& statement) {
               assign_all(query, given, definition.schema, place.name, AssignOptions{}));
     auto written = apply_change(context, table, *transaction, nullptr,
                                 duck::TableChange{rows, "", false, false});
-    if (!written.ok()) return relations.explain(std::move(written).error());
+    if (!written.ok()) {
+      if (!exists) remove_empty_folders(*context.store, table.path());
+      return relations.explain(std::move(written).error());
+    }
     applied = std::move(written).value();
     set_output_metrics(*transaction, applied);
   }
@@ -267,6 +275,19 @@ Status create_table(const Context& context, const sql::CreateTable& statement) {
   SL_TRY(duck::commit_change(*transaction, table, applied));
   if (place.external) return warehouse->register_location(*place.external, table.path());
   return {};
+}
+
+}  // namespace
+
+Status create_table(const Context& context, const sql::CreateTable& statement) {
+  constexpr int kAttempts = 20;
+  for (int attempt = 1;; ++attempt) {
+    auto made = try_create_table(context, statement);
+    // Whoever replaces the table does so whatever others made of it meanwhile.
+    const bool again = !made.ok() && statement.or_replace && attempt < kAttempts &&
+                       made.error().kind == ErrorKind::kConflict;
+    if (!again) return made;
+  }
 }
 
 }  // namespace strandline::engine

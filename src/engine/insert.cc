@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "delta/column_rules.h"
 #include "engine/assignment.h"
 #include "engine/conditions.h"
 #include "engine/names.h"
@@ -240,6 +241,7 @@ Status Insertion::plan_replace_where(duck::TableChange* change) {
   SL_TRY(stage());
   change->rows = duck::RowChange{};
   change->rows->inserted = rows_;
+  change->staged_inserts = staged_.name();
   std::string items;
   for (const auto& field : target_.schema().fields) {
     items += (items.empty() ? "" : ", ") + qualified(target_.alias, field.name);
@@ -306,14 +308,32 @@ Result<ChangedRows> Insertion::run() {
 
 }  // namespace
 
+namespace {
+
+// Two writers that give out values of an identity column at once cannot both have theirs.
+bool gives_identity(const delta::Snapshot& snapshot) {
+  const auto rules = delta::table_rules(snapshot.metadata, snapshot.schema);
+  return rules.ok() && std::any_of(rules->columns.begin(), rules->columns.end(),
+                                   [](const auto& rule) { return rule.identity.has_value(); });
+}
+
+}  // namespace
+
 Result<ChangedRows> insert(const Context& context, const sql::Insert& statement) {
+  constexpr int kAttempts = 20;
   const bool append = statement.mode == sql::InsertMode::kAppend;
-  SL_ASSIGN(auto target, find_target(context, statement.table, std::nullopt,
-                                     append ? "INSERT" : "INSERT OVERWRITE", !append));
-  Insertion insertion(context, statement, std::move(target));
-  auto changed = insertion.run();
-  if (!changed.ok()) return insertion.explain(std::move(changed).error());
-  return changed;
+  for (int attempt = 1;; ++attempt) {
+    SL_ASSIGN(auto target, find_target(context, statement.table, std::nullopt,
+                                       append ? "INSERT" : "INSERT OVERWRITE", !append));
+    const auto snapshot = target.found.snapshot;
+    Insertion insertion(context, statement, std::move(target));
+    auto changed = insertion.run();
+    if (changed.ok()) return changed;
+    const bool again = append && attempt < kAttempts &&
+                       changed.error().code == "DELTA_METADATA_CHANGED" &&
+                       gives_identity(*snapshot);
+    if (!again) return insertion.explain(std::move(changed).error());
+  }
 }
 
 }  // namespace strandline::engine

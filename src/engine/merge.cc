@@ -673,6 +673,7 @@ Status Merger::plan(duck::TableChange* change) {
     if (target_.has_change_feed()) {
       SL_TRY(new_rows_.fill(rows));
       rows = "SELECT * FROM " + new_rows_.name();
+      change->staged_inserts = new_rows_.name();
     }
     change->rows->inserted = rows;
     const auto all = with_ids(rows, "CAST(NULL AS BIGINT)");

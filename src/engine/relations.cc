@@ -204,10 +204,7 @@ Result<std::string> Relations::resolve(const sql::TableUse& use,
   if (use.name.is_path) {
     SL_ASSIGN(auto table, context_.table_at_path(use.name));
     SL_ASSIGN(const bool exists, table.exists());
-    if (!exists) {
-      return at(not_found("DELTA_TABLE_NOT_FOUND", "there is no Delta table at {}", table.path()),
-                use.place);
-    }
+    if (!exists) return table_missing_at(*context_.store, table.path(), use.place);
     return scan_at(table, use);
   }
   auto warehouse = context_.needs_warehouse();

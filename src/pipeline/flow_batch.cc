@@ -605,6 +605,7 @@ Status FlowRun::commit_state(const cdc::Plan& cdc_plan, const cdc::Program& prog
   std::optional<delta::Transaction> transaction;
   if (!newest) {
     delta::NewTable definition;
+    definition.is_internal = true;
     definition.schema = cdc_plan.state_schema;
     definition.properties = {{kStateSpecProperty, spec},
                              {kStateTargetProperty, target.metadata.id},

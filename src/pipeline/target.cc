@@ -216,7 +216,7 @@ delta::NewTable Target::definition(const Schema& schema) const {
   for (const auto& column : dataset_->options.partitioned_by)
     definition.partition_columns.push_back(column.text);
   for (const auto& column : dataset_->options.cluster_by)
-    definition.clustering_columns.push_back(column.text);
+    definition.clustering_columns.push_back(column.parts);
   for (const auto& option : dataset_->options.properties)
     definition.properties[option.key] = option.value;
   for (auto& [key, condition] : declared_constraints(dataset_->options))

@@ -112,13 +112,20 @@ struct AutoCdcClauses {
   std::optional<Name> columns_to_update;
 };
 
+// A column, or a field inside one: a.b.c
+struct ColumnPath {
+  std::vector<std::string> parts;
+  SourcePlace place;
+};
+std::string to_string(const ColumnPath& path);  // backquoted where needed
+
 struct TableOptions {
   std::vector<ColumnDefinition> columns;
   std::vector<Expectation> expectations;
   std::vector<CheckDefinition> checks;
   std::optional<Name> using_format;
   std::vector<Name> partitioned_by;
-  std::vector<Name> cluster_by;
+  std::vector<ColumnPath> cluster_by;
   std::optional<std::string> location;
   std::optional<std::string> comment;
   Options properties;
@@ -190,12 +197,6 @@ struct CreateTable {
   std::optional<TableName> like;  // LIKE source
 };
 
-// A column, or a field inside one: a.b.c
-struct ColumnPath {
-  std::vector<std::string> parts;
-  SourcePlace place;
-};
-std::string to_string(const ColumnPath& path);  // backquoted where needed
 // FIRST, or AFTER a sibling.
 struct ColumnPosition {
   bool first = false;
@@ -232,6 +233,7 @@ struct ColumnChange {
   std::optional<bool> nullable;
   std::optional<std::string> comment;
   bool drop_default = false;
+  bool sync_identity = false;
   ExprPtr default_value;
   std::string default_sql;
   std::optional<ColumnPosition> position;

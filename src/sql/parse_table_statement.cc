@@ -280,7 +280,7 @@ void Parser::table_clauses(TableOptions& options, bool pipeline) {
     } else if (accept_words({"CLUSTER", "BY"})) {
       once("CLUSTER BY", place);
       if (!accept_word("AUTO") && !accept_word("NONE"))
-        options.cluster_by = name_list("a column name");
+        options.cluster_by = column_paths("a column name");
     } else if (accept_word("LOCATION")) {
       once("LOCATION", place);
       options.location = string_value("the location");
@@ -505,8 +505,8 @@ ColumnChange Parser::column_change() {
     change.drop_default = true;
   } else if (accept_word("COMMENT")) {
     change.comment = string_value("the comment");
-  } else if (at_words({"SYNC", "IDENTITY"})) {
-    fail_unsupported(peek().place, "SYNC IDENTITY", "the next values go on from those given");
+  } else if (accept_words({"SYNC", "IDENTITY"})) {
+    change.sync_identity = true;
   } else if (at_words({"SET", "TAGS"}) || at_words({"UNSET", "TAGS"}) ||
              at_words({"SET", "MASK"}) || at_words({"DROP", "MASK"})) {
     fail_unsupported(peek().place, peek().upper + " " + peek(1).upper + " of a column",

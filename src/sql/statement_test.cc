@@ -73,11 +73,14 @@ TEST(Statement, CreateStreamingTable) {
   EXPECT_NE(table.query, nullptr);
 
   const auto with_flow = parsed<CreateStreamingTable>(
-      "CREATE STREAMING TABLE t CLUSTER BY (a, b) FLOW AUTO CDC FROM STREAM(s) KEYS (id) SEQUENCE "
+      "CREATE STREAMING TABLE t CLUSTER BY (a, b.c) FLOW AUTO CDC FROM STREAM(s) KEYS (id) "
+      "SEQUENCE "
       "BY ts");
   ASSERT_TRUE(with_flow.auto_cdc.has_value());
   EXPECT_THAT(texts(with_flow.auto_cdc->keys), ElementsAre("id"));
-  EXPECT_THAT(texts(with_flow.options.cluster_by), ElementsAre("a", "b"));
+  ASSERT_EQ(with_flow.options.cluster_by.size(), 2u);
+  EXPECT_THAT(with_flow.options.cluster_by[0].parts, ElementsAre("a"));
+  EXPECT_THAT(with_flow.options.cluster_by[1].parts, ElementsAre("b", "c"));
 }
 
 TEST(Statement, ViewsAndOldForms) {

@@ -17,6 +17,10 @@ namespace strandline::storage {
 
 namespace {
 
+bool is_write(const std::string& doing) {
+  return doing == "create" || doing == "write" || doing == "remove" || doing == "sync";
+}
+
 Error os_error(int error_number, const std::string& doing, const std::string& path) {
   const std::string why = std::generic_category().message(error_number);
   switch (error_number) {
@@ -32,8 +36,8 @@ Error os_error(int error_number, const std::string& doing, const std::string& pa
     case EACCES:
     case EPERM:
     case EROFS:
-      return io_error("PERMISSION_DENIED", "cannot {} {}: {}; check the rights of the folder",
-                      doing, path, why);
+      return io_error(is_write(doing) ? "WAREHOUSE_NOT_WRITABLE" : "PERMISSION_DENIED",
+                      "cannot {} {}: {}; check the rights of the folder", doing, path, why);
     default:
       return io_error("IO_ERROR", "cannot {} {}: {}", doing, path, why);
   }

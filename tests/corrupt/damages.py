@@ -49,6 +49,26 @@ def edit_add(version, **changes):
     return edit_commit(version, change)
 
 
+def edit_add_without(version, name):
+    def change(action):
+        action.get("add", {}).pop(name, None)
+        return action
+
+    return edit_commit(version, change)
+
+
+def edit_commit_text(version, change):
+    def apply(path):
+        file = commit(path, version)
+        file.write_text(change(file.read_text("utf-8")), encoding="utf-8")
+
+    return apply
+
+
+def metadata_line(text):
+    return next(line for line in text.splitlines() if "metaData" in line) + "\n"
+
+
 def edit_vector(**changes):
     """Of the commit that has a deletion vector."""
 
@@ -115,12 +135,24 @@ def remove(find):
 
 
 def newest_data_file(path):
-    for version in range(3, -1, -1):
+    for version in range(4, -1, -1):
         for line in commit(path, version).read_text("utf-8").splitlines():
             action = json.loads(line)
             if "add" in action:
                 return path / action["add"]["path"]
     raise AssertionError("no data file")
+
+
+def other_data_file(fits):
+    """Another file in the place of the newest; fits: the log has its size."""
+
+    def apply(path):
+        file = newest_data_file(path)
+        duckdb.sql(f"COPY (SELECT range AS id FROM range(3)) TO '{file}' (FORMAT parquet)")
+        if fits:
+            edit_add(4, size=file.stat().st_size)(path)
+
+    return apply
 
 
 def vector_file(path):
@@ -184,9 +216,14 @@ DAMAGES = [
     Damage("commit_is_empty", "plain", write(log_file(2), ""), "DELTA_", [log_file(2)]),
     Damage("commit_is_binary", "plain", write(log_file(2), bytes(range(256)) * 10), "DELTA_", [log_file(2)]),
     Damage("commit_is_missing", "plain", remove(lambda path: commit(path, 2)), "DELTA_VERSIONS_NOT_CONTIGUOUS", ["2"]),
-    Damage("commit_is_a_folder", "plain", lambda path: (path / log_file(5)).mkdir(), SAME_ROWS),
+    Damage("commit_is_a_folder", "plain", lambda path: (path / log_file(5)).mkdir(), "DELTA_LOG_CORRUPT", [log_file(5), "folder"]),
     Damage("first_commit_is_missing", "plain", remove(lambda path: commit(path, 0)), "DELTA_", []),
-    Damage("commit_of_absurd_version", "plain", write("_delta_log/99999999999999999999.json", "{}"), SAME_ROWS),
+    Damage("commit_of_absurd_version", "plain", write("_delta_log/99999999999999999999.json", "{}"), "DELTA_LOG_CORRUPT", ["99999999999999999999.json"]),
+    Damage("commit_of_the_largest_version", "plain", write(f"_delta_log/{2**63 - 1:020}.json", "{}"), "DELTA_LOG_CORRUPT", [f"{2**63 - 1}.json"]),
+    Damage("commit_after_an_absurd_gap", "plain", write(f"_delta_log/{2**60:020}.json", "{}"), "DELTA_VERSIONS_NOT_CONTIGUOUS", ["5", str(2**60 - 1)]),
+    Damage("two_metadata_in_a_commit", "plain", edit_commit_text(0, lambda text: text + metadata_line(text)), "DELTA_LOG_CORRUPT", [log_file(0), "metaData"]),
+    Damage("add_without_size", "plain", edit_add_without(2, "size"), "DELTA_LOG_CORRUPT", [log_file(2), "add.size"]),
+    Damage("add_without_partition_values", "plain", edit_add_without(2, "partitionValues"), "DELTA_LOG_CORRUPT", [log_file(2), "add.partitionValues"]),
     Damage("deep_json", "plain", write(log_file(5), '{"add":' + "[" * 200000), "DELTA_", [log_file(5)]),
     Damage("deep_schema", "plain", edit_metadata(schemaString='{"type":"struct","fields":[{"name":"id","nullable":true,"metadata":{},"type":' + deep(50000) + "}]}"), "DELTA_", ["schema"]),
     Damage("action_of_wrong_kind", "plain", write(log_file(5), '{"add":7}\n'), "DELTA_", [log_file(5)]),
@@ -207,9 +244,9 @@ DAMAGES = [
     Damage("path_is_a_pattern", "plain", edit_add(2, path="p=*/*.parquet"), "DELTA_FILE_NOT_FOUND", ["*"]),
     Damage("negative_size", "plain", edit_add(2, size=-1), "", [log_file(2)]),
     Damage("absurd_size", "plain", edit_add(2, size=10**30), "", [log_file(2)]),
-    Damage("wrong_size", "plain", edit_add(2, size=1), SAME_ROWS),
+    Damage("wrong_size", "plain", edit_add(2, size=1), "DELTA_DATA_FILE_DAMAGED", [".parquet", "version 4", "not the 1 "]),
     Damage("negative_records", "plain", edit_add(2, stats='{"numRecords":-5}'), SAME_ROWS),
-    Damage("absurd_records", "plain", edit_add(2, stats='{"numRecords":9223372036854775807}'), SAME_ROWS),
+    Damage("absurd_records", "plain", edit_add(2, stats='{"numRecords":9223372036854775807}'), "DELTA_DATA_FILE_DAMAGED", [".parquet", "version 4", "2 rows"]),
     Damage("stats_are_no_json", "plain", edit_add(2, stats="{"), SAME_ROWS),
     Damage("unknown_reader_version", "plain", edit_protocol(minReaderVersion=10**9), "", ["1000000000"]),
     Damage("unknown_feature", "plain", edit_protocol(readerFeatures=["deletionVectors", "timeTravelOfRows"]), "", ["timeTravelOfRows"]),
@@ -217,6 +254,8 @@ DAMAGES = [
     Damage("data_file_cut", "plain", cut(newest_data_file), "DELTA_DATA_FILE_DAMAGED", [".parquet", "version 4"]),
     Damage("data_file_empty", "plain", cut(newest_data_file, 0), "DELTA_DATA_FILE_DAMAGED", [".parquet", "version 4"]),
     Damage("data_file_is_no_parquet", "plain", lambda path: newest_data_file(path).write_bytes(b"no parquet at all, but long enough"), "DELTA_DATA_FILE_DAMAGED", [".parquet", "version 4"]),
+    Damage("data_file_of_another_table", "plain", other_data_file(fits=False), "DELTA_DATA_FILE_DAMAGED", [".parquet", "version 4", "bytes"]),
+    Damage("data_file_of_another_table_and_size", "plain", other_data_file(fits=True), "DELTA_DATA_FILE_DAMAGED", [".parquet", "version 4", "3 rows, not the 2 "]),
     Damage("vector_missing", "vectors", remove(vector_file), "FILE_NOT_FOUND", [".bin", "version 4"]),
     Damage("vector_cut", "vectors", cut(vector_file), "DELTA_", [".bin"]),
     Damage("vector_checksum", "vectors", flip(vector_file, -1), "DELTA_DELETION_VECTOR", [".bin"]),
@@ -250,5 +289,6 @@ DAMAGES = [
     Damage("only_checkpoint_is_whole", "checkpointed", old_commits_gone, SAME_ROWS),
     Damage("checkpoint_and_old_commits_gone", "checkpointed", both(old_commits_gone, remove(checkpoint_file)), "DELTA_", []),
     Damage("commit_after_checkpoint_missing", "checkpointed", remove(lambda path: commit(path, 11)), "DELTA_VERSIONS_NOT_CONTIGUOUS", ["11"]),
-    Damage("log_gone", "plain", lambda path: shutil.rmtree(path / "_delta_log"), "DELTA_TABLE_NOT_FOUND", []),
+    Damage("log_gone", "plain", lambda path: shutil.rmtree(path / "_delta_log"), "DELTA_TABLE_NOT_FOUND", ["its log is gone"]),
+    Damage("only_the_pointer_is_left", "checkpointed", both(old_commits_gone, remove(checkpoint_file), *(remove(lambda path, version=version: commit(path, version)) for version in (11, 12))), "DELTA_LOG_MISSING", ["_last_checkpoint"]),
 ]

@@ -1,9 +1,10 @@
-// Deletion vectors and paths.
+// Deletion vectors, Parquet footers and paths.
 #include <charconv>
 #include <optional>
 
 #include "delta/data_path.h"
 #include "delta/deletion_vector.h"
+#include "delta/parquet_footer.h"
 #include "delta/snapshot.h"
 #include "fuzz/targets.h"
 
@@ -60,6 +61,16 @@ void deletion_vector(std::string_view input) {
   check_rows(*rows);
   expect(static_cast<int64_t>(rows->cardinality()) == descriptor.cardinality,
          "a vector has as many rows as its descriptor says");
+}
+
+void parquet_footer(std::string_view input) {
+  const auto footer = delta::parse_parquet_footer(input);
+  if (footer.ok()) expect(footer->row_count >= 0, "a file has no fewer than no rows");
+  const auto store = storage::make_memory_store();
+  expect(store->put("/t/f", std::string(input)).ok(), "the store takes a file");
+  const auto read =
+      delta::read_parquet_footer(store.get(), "/t/f", static_cast<int64_t>(input.size()));
+  if (read.ok() && *read) expect((*read)->row_count >= 0, "a file has no fewer than no rows");
 }
 
 void data_path(std::string_view input) {

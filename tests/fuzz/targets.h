@@ -14,6 +14,8 @@ void commit_log(std::string_view input);
 void checkpoint(std::string_view input);
 // A descriptor, then the bytes of a deletion vector file.
 void deletion_vector(std::string_view input);
+// The end of a Parquet file.
+void parquet_footer(std::string_view input);
 // Paths of the log: decoding, joining, one spelling.
 void data_path(std::string_view input);
 // Statements, expressions, types and schemas.
@@ -28,6 +30,7 @@ struct Target {
 inline constexpr Target kTargets[] = {{"commit_log", commit_log},
                                       {"checkpoint", checkpoint},
                                       {"deletion_vector", deletion_vector},
+                                      {"parquet_footer", parquet_footer},
                                       {"data_path", data_path},
                                       {"sql", sql}};
 

@@ -120,3 +120,31 @@ def test_updates_beside_changes_by_hand(tmp_path, storage):
                 f"the change of row {key} is lost: {mine}"
     for number in range(1, batches):
         assert any(row["id"] == 30 + number and row["name"] == f"b{number}" for row in rows)
+
+
+def test_identity_values_are_given_once(tmp_path):
+    """Two INSERTs at once cannot both have the next values: the one that lost runs again by itself."""
+    warehouse = tmp_path / "w"
+    query(warehouse, "CREATE TABLE t (id BIGINT GENERATED ALWAYS AS IDENTITY, writer INT)")
+    writers = [start(warehouse, "; ".join([f"INSERT INTO t (writer) VALUES ({writer})"] * COMMITS))
+               for writer in range(WRITERS)]
+    for writer in writers:
+        code, text = finish(writer)
+        assert code == 0, text
+    rows = query(warehouse, "SELECT id, writer FROM t")
+    assert len({row["id"] for row in rows}) == len(rows) == WRITERS * COMMITS
+    assert {row["id"] for row in rows} == set(range(1, WRITERS * COMMITS + 1))
+
+
+def test_tables_replaced_at_once(tmp_path):
+    """Of several CREATE OR REPLACE TABLE each makes its version, on a new name too."""
+    warehouse = tmp_path / "w"
+    for table in ("t", "u"):
+        writers = [start(warehouse, f"CREATE OR REPLACE TABLE {table} AS SELECT {writer} AS writer, id FROM range(3)")
+                   for writer in range(WRITERS)]
+        for writer in writers:
+            code, text = finish(writer)
+            assert code == 0, text
+        rows = query(warehouse, f"SELECT DISTINCT writer FROM {table}")
+        assert len(rows) == 1
+        assert versions(warehouse, table) == list(range(WRITERS))

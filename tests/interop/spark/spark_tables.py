@@ -30,7 +30,11 @@ PRIMITIVE_ROWS = ["""INSERT INTO {t} VALUES
   (3, NULL, NULL, NULL, NULL, NULL, -0.0D, NULL, NULL, NULL, NULL, NULL, NULL, NULL, DATE'1582-10-04', TIMESTAMP'1582-10-04 12:00:00', NULL)"""]
 ODD_PARTITIONS = ("INSERT INTO {t} VALUES ('a/b', 1), ('50%', 2), ('x=y', 3), ('a b', 4), ('c:d', 5), ('#?&+', 6), ('größe ☃', 7), ('\\'q\"', 8), "
                   "('%2F', 9), ('.', 10), ('..', 11), ('back\\\\slash', 12), ('line\\nbreak', 13), (NULL, 14), ('', 15), ('{{}}', 16), ('A', 17), ('a', 18)")
-CHANGE_OF_OURS = ["UPDATE {t} SET g = 'ours' WHERE id IN (2, 7)", "DELETE FROM {t} WHERE id = 5", "INSERT INTO {t} (id, g) VALUES (900, 'new')"]
+CHANGE_OF_OURS = ["UPDATE {t} SET g = 'ours' WHERE id IN (2, 7)", "DELETE FROM {t} WHERE id = 5", "INSERT INTO {t} (id, g) VALUES (900, 'new')",
+                  "MERGE INTO {t} AS t USING (SELECT * FROM VALUES (901, 'merged'), (902, 'merged') AS v(id, g)) AS s ON t.id = s.id "
+                  "WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id, g) VALUES (s.id, s.g)",
+                  "OPTIMIZE {t}", "ALTER TABLE {t} ADD COLUMNS (added STRUCT<x: INT>)",
+                  "INSERT INTO {t} (id, g, added) VALUES (903, 'n', named_struct('x', 1))"]
 
 TABLES = [
     SparkTable("primitives", [PRIMITIVES, *PRIMITIVE_ROWS], ["UPDATE {t} SET te = 'ours' WHERE k = 3", "DELETE FROM {t} WHERE k = 1"]),
