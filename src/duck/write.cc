@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/ids.h"
+#include "base/utf8.h"
 #include "delta/data_path.h"
 #include "duck/delta_io.h"
 #include "duck/engine.h"
@@ -141,6 +142,14 @@ Error void_violation(const std::string& column, const std::string& table_path) {
                       column, table_path);
 }
 
+std::string bytes_of_hex(const std::string& digits) {
+  std::string bytes;
+  for (size_t i = 0; i + 1 < digits.size(); i += 2) {
+    bytes += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
+  }
+  return bytes;
+}
+
 Error no_text(const std::string& column, const std::string& table_path) {
   return invalid_data("DELTA_PARTITION_VALUE_IS_NO_TEXT",
                       "column {} partitions table {} and has a value that is no UTF-8 text, which "
@@ -199,7 +208,8 @@ std::string directory_name(const std::string& column, const std::optional<std::s
   return name.substr(0, end) + "~";
 }
 
-// A partition column's value as the log's text (delta-protocol.md section 5); empty is null.
+// A partition column's value as the log's text (delta-protocol.md section 5), of bytes their hex
+// digits; empty is null.
 std::string partition_text(const std::string& value, const DataType& type) {
   switch (type.id) {
     case TypeId::kTimestamp:
@@ -207,7 +217,7 @@ std::string partition_text(const std::string& value, const DataType& type) {
     case TypeId::kTimestampNtz:
       return fmt::format("strftime({}, '%Y-%m-%d %H:%M:%S.%f')", value);
     case TypeId::kBinary:
-      return fmt::format("try(decode({}))", value);
+      return fmt::format("hex({})", value);
     case TypeId::kFloat:
     case TypeId::kDouble:
       return fmt::format(
@@ -498,11 +508,7 @@ Result<std::vector<Partition>> FileWriter::stage(const std::string& query) {
   for (const Field* field : partition_columns_) {
     const std::string name = quote_name(field->name);
     order += (order.empty() ? "" : ", ") + name + " NULLS FIRST";
-    const std::string text = partition_text(name, field->type);
-    const bool may_fail = field->type.id == TypeId::kBinary;
-    texts += guarded(text, may_fail ? fmt::format("{} IS NOT NULL AND {} IS NULL", name, text) : "",
-                     no_text(field->name, table_.path())) +
-             ", ";
+    texts += partition_text(name, field->type) + ", ";
   }
   const std::string groups = order;
   if (!options_.order_by.empty()) order += (order.empty() ? "" : ", ") + options_.order_by;
@@ -519,7 +525,12 @@ Result<std::vector<Partition>> FileWriter::stage(const std::string& query) {
                 "min(rowid)",
                 texts, staged_, group_names.empty() ? "" : "GROUP BY " + group_names)));
   std::vector<Partition> partitions;
-  for (const auto& row : rows.rows) {
+  for (auto row : rows.rows) {
+    for (size_t p = 0; p < partition_columns_.size(); ++p) {
+      if (partition_columns_[p]->type.id != TypeId::kBinary || !row[p]) continue;
+      row[p] = bytes_of_hex(*row[p]);
+      if (!is_utf8(*row[p])) return no_text(partition_columns_[p]->name, table_.path());
+    }
     const int64_t first = std::stoll(*row[row.size() - 2]);
     const int64_t last = std::stoll(*row[row.size() - 1]);
     const int64_t count = last - first + 1;

@@ -72,8 +72,10 @@ std::string lost_log(storage::Store& store, const std::string& path) {
   if (!files.ok()) return "";
   for (const auto& file : *files) {
     const auto name = file.path.substr(file.path.rfind('/') + 1);
-    const bool is_trace = file.is_directory ? name == "_delta_log" || name == "_change_data"
-                                            : name.ends_with(".parquet");
+    // Folders of partitions are called column=value.
+    const bool is_trace = file.is_directory
+                              ? name == "_delta_log" || name.find('=') != std::string::npos
+                              : name.ends_with(".parquet");
     if (!is_trace) continue;
     return fmt::format(
         ", but there is {}: if this was a table, its log is gone; restore {}/_delta_log, or read "

@@ -58,7 +58,7 @@ def history(tmp_path_factory):
     events = model.random_events(7, 60 * BATCHES, 50)
     for number in range(BATCHES):
         write_json_lines(folder / "in" / f"{number:03d}.json", events[number * 60:(number + 1) * 60])
-        run = run_pipeline(pipeline, folder / "w")
+        run = run_pipeline(pipeline, folder / "w", timeout=600)  # seven targets, on a machine that may do much else
         assert run.ok, run.explain()
     return folder / "w", events
 

@@ -12,7 +12,6 @@ class SparkTable:
     settings: dict = field(default_factory=dict)  # of Spark, while it writes
     key: str = ""  # column by whose values rows are told apart: then row ids are compared as well
     we_refuse: str = ""  # words of our error when reading
-    we_refuse_to_write: str = ""  # words of our error for the statements of ours
 
 
 TRACKED = "'delta.enableRowTracking' = 'true', 'delta.enableDeletionVectors' = 'true'"
@@ -125,7 +124,7 @@ TABLES = [
                              "OPTIMIZE {t}"], CHANGE_OF_OURS),
     SparkTable("change_feed", ["CREATE TABLE {t} (id BIGINT, g STRING) USING delta TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')",
                                "INSERT INTO {t} SELECT id, 'a' FROM range(0, 10, 1, 1)", "UPDATE {t} SET g = 'u' WHERE id < 3", "DELETE FROM {t} WHERE id = 4"],
-               ["DELETE FROM {t} WHERE id = 6", "UPDATE {t} SET g = 'ours' WHERE id = 7"], we_refuse_to_write="changeDataFeed"),
+               CHANGE_OF_OURS),
     SparkTable("append_only", ["CREATE TABLE {t} (id BIGINT, g STRING) USING delta TBLPROPERTIES ('delta.appendOnly' = 'true')", "INSERT INTO {t} VALUES (1, 'a')"],
                ["INSERT INTO {t} VALUES (2, 'b')"]),
     SparkTable("log_compaction", ["CREATE TABLE {t} (id BIGINT, g STRING) USING delta", *[f"INSERT INTO {{t}} VALUES ({n}, 'a')" for n in range(5)],
