@@ -380,35 +380,38 @@ class Planner {
   // --- what the state remembers ----------------------------------------------------------------
 
   void drift(const char* sub_code, const std::string& what, const std::string& was,
-             const std::string& is) {
+             const std::string& is, const SourcePlace& place) {
     add(invalid_argument(std::string("AUTOCDC_INVALID_STATE.") + sub_code,
                          "{} of table {} was {} and is now {}: either restore it or make a full "
                          "refresh of that table "
                          "(--full-refresh {})",
                          what, plan_.target, was, is, plan_.target),
-        declaration_.place);
+        place);
   }
 
   void check_drift() {
     if (!target_.state) return;
     const StateSpec& state = *target_.state;
     if (state.scd_type != plan_.scd_type) {
-      drift("SCD_TYPE_DRIFT", "STORED AS", to_string(state.scd_type), to_string(plan_.scd_type));
+      drift("SCD_TYPE_DRIFT", "STORED AS", to_string(state.scd_type), to_string(plan_.scd_type),
+            clauses_.stored_as_place);
     }
     if (plan_.keys.size() == clauses_.keys.size() && !plan_.keys.empty()) {
       std::vector<Field> keys = plan_.keys;
       for (Field& key : keys) key.type = declared_key_type(key);
       if (!same_key_set(keys, state.keys))
-        drift("KEY_SCHEMA_DRIFT", "KEYS", list_types(state.keys), list_types(keys));
+        drift("KEY_SCHEMA_DRIFT", "KEYS", list_types(state.keys), list_types(keys),
+              clauses_.keys_place);
     }
     if (clauses_.sequence_by != nullptr && !same_type(state.sequence_type, plan_.sequence_type)) {
       drift("SEQUENCING_TYPE_DRIFT", "the type of SEQUENCE BY", to_sql(state.sequence_type),
-            to_sql(plan_.sequence_type));
+            to_sql(plan_.sequence_type), clauses_.sequence_place);
     }
     if (is_bitemporal() && state.system_sequence_type && clauses_.system_sequence_by != nullptr &&
         !same_type(*state.system_sequence_type, plan_.system_sequence_type)) {
       drift("SEQUENCING_TYPE_DRIFT", "the type of SYSTEM SEQUENCE BY",
-            to_sql(*state.system_sequence_type), to_sql(plan_.system_sequence_type));
+            to_sql(*state.system_sequence_type), to_sql(plan_.system_sequence_type),
+            clauses_.system_sequence_place);
     }
     if (!has_intervals() || state.scd_type != plan_.scd_type) return;
     std::vector<std::string> was, is;
@@ -419,7 +422,8 @@ class Planner {
       is.push_back(fmt::format("{} {}", name, tracked ? "tracked" : "not tracked"));
     }
     if (!was.empty())
-      drift("TRACK_HISTORY_DRIFT", "the history that is tracked", list_names(was), list_names(is));
+      drift("TRACK_HISTORY_DRIFT", "the history that is tracked", list_names(was), list_names(is),
+            clauses_.track_history ? clauses_.track_history->place : declaration_.place);
   }
 
   // A declared schema fixes the key's type; values are cast up to it.

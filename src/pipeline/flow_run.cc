@@ -462,7 +462,7 @@ bool FlowRun::sees(const Field& field) const {
 bool FlowRun::stands_alone() const {
   const auto& sources = sources_.sources();
   return !sources.empty() && std::all_of(sources.begin(), sources.end(), [](const Source& source) {
-    return source.kind == SourceKind::kFiles && source.files.schema;
+    return source.kind == SourceKind::kFiles ? source.files.schema.has_value() : !source.dataset;
   });
 }
 
@@ -701,14 +701,23 @@ Result<bool> FlowRun::plan_next(BatchPlan* plan, bool* has_data) {
                       checkpoint_->definition() == plan->definition && target_->is_current(*target);
     *has_data = *has_data || !same;
   }
-  if (flow_.once && flow_.kind == FlowKind::kAppend) *has_data = true;
-  if (flow_.once && !plan->pinned.empty()) *has_data = true;
+  *has_data = *has_data || loads_once();
   if (!*has_data && !note) return false;
   if (flow_.kind == FlowKind::kAutoCdc) {
     SL_ASSIGN(const auto state, target_->state(*target, *checkpoint_));
     if (state) plan->state_version = state->version;
   }
   return true;
+}
+
+// A ONCE flow whose first batch has rows whatever its streams and files bring: of tables read
+// whole, or of the query's own text (VALUES).
+bool FlowRun::loads_once() const {
+  if (!flow_.once) return false;
+  const auto& sources = sources_.sources();
+  return flow_.kind == FlowKind::kAppend || sources.empty() ||
+         std::any_of(sources.begin(), sources.end(),
+                     [](const Source& source) { return source.kind == SourceKind::kTable; });
 }
 
 Result<bool> FlowRun::is_state_committed(int64_t batch) const {
@@ -758,7 +767,7 @@ Status FlowRun::finish_unfinished() {
       return checkpoint_->drop_plan();
     }
   }
-  bool has_data = flow_.kind == FlowKind::kMaterialize || !plan.pinned.empty() ||
+  bool has_data = flow_.kind == FlowKind::kMaterialize || loads_once() || !plan.pinned.empty() ||
                   (target && !target_->is_current(*target) && !target->files.empty());
   for (const auto& source : plan.sources) {
     has_data = has_data || !source.files.empty() ||

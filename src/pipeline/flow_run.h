@@ -51,7 +51,8 @@ class FlowRun {
   // check() found all there is to know.
   bool is_checked() const { return checked_; }
 
-  // Whether all sources are files with a declared schema, so that check() needs no other flow.
+  // Whether all sources are tables of others or files with a declared schema, so that check() needs
+  // no other flow of the pipeline.
   bool stands_alone() const;
 
   // After check(): whether the flow fits what its target's state remembers (auto-cdc.md section 6,
@@ -99,6 +100,7 @@ class FlowRun {
   // --- batches
   Status start();
   Status prepare_to_run();
+  bool loads_once() const;
   Result<bool> plan_next(BatchPlan* plan, bool* has_data);
   Status run_batch(bool has_data);
   // Merges small files after at least so many batches since the last time.

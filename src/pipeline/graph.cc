@@ -434,9 +434,14 @@ class Builder {
     }
   }
 
-  void check_expression(const sql::ExprPtr& expr, const char* clause, const SourcePlace& place) {
+  // Clauses of AUTO CDC; what else they may not do is check_declaration's to say.
+  void check_clause(const sql::ExprPtr& expr, const char* clause, const SourcePlace& place) {
+    if (expr) check_row_expression(*expr, clause, place, &out_.errors);
+  }
+
+  void check_expectation(const sql::ExprPtr& expr, const SourcePlace& place) {
     if (!expr) return;
-    check_row_expression(*expr, clause, place, &out_.errors);
+    check_row_expression(*expr, "EXPECT", place, &out_.errors);
     for (const auto& call : sql::nondeterministic_calls(*expr)) {
       fail(call.place.line > 0 ? call.place : place,
            unsupported("NONDETERMINISTIC_FUNCTION",
@@ -455,9 +460,11 @@ class Builder {
         for (auto& error : cdc::check_declaration(*flow.declaration))
           fail(flow.place, std::move(error));
         const auto& clauses = flow.declaration->clauses;
-        check_expression(clauses.sequence_by, "SEQUENCE BY", clauses.sequence_place);
-        check_expression(clauses.delete_when, "APPLY AS DELETE WHEN", clauses.delete_place);
-        check_expression(clauses.truncate_when, "APPLY AS TRUNCATE WHEN", clauses.truncate_place);
+        check_clause(clauses.sequence_by, "SEQUENCE BY", clauses.sequence_place);
+        check_clause(clauses.system_sequence_by, "SYSTEM SEQUENCE BY",
+                     clauses.system_sequence_place);
+        check_clause(clauses.delete_when, "APPLY AS DELETE WHEN", clauses.delete_place);
+        check_clause(clauses.truncate_when, "APPLY AS TRUNCATE WHEN", clauses.truncate_place);
       }
     }
     for (auto& flow : graph().flows) {
@@ -546,7 +553,7 @@ class Builder {
       const auto& dataset = graph().datasets[i];
       const auto& options = dataset.options;
       for (const auto& expectation : options.expectations) {
-        check_expression(expectation.condition, "EXPECT", expectation.name.place);
+        check_expectation(expectation.condition, expectation.name.place);
       }
       if (dataset.is_view()) continue;
       if (options.using_format && lower(options.using_format->text) != "delta") {

@@ -27,6 +27,7 @@ class SourceAnalyzer {
       : graph_(graph), spec_(spec), warehouse_(warehouse), errors_(errors) {}
 
   FlowSources analyze(const Flow& flow) {
+    once_ = flow.once;
     if (flow.query) query(*flow.query, graph_.defaults, true);
     return std::move(out_);
   }
@@ -65,12 +66,12 @@ class SourceAnalyzer {
   void files(const sql::TableUse& use, const std::string& at) {
     auto options = read_file_options(use, spec_.root, errors_);
     if (!options) return;
-    if (!use.stream) {
-      fail(use.place,
-           unsupported("READ_FILES_BATCH",
-                       "read_files('{}') without STREAM is not supported in a pipeline yet: "
-                       "write STREAM read_files('{}', …), or load the files into a table",
-                       options->path, options->path));
+    // A ONCE flow reads what is there, so that STREAM makes no difference.
+    if (!use.stream && !once_) {
+      fail(use.place, unsupported("READ_FILES_BATCH",
+                                  "read_files('{}') without STREAM is for ONCE flows: write STREAM "
+                                  "read_files('{}', …), or load the files into a table",
+                                  options->path, options->path));
       return;
     }
     Source source;
@@ -204,6 +205,7 @@ class SourceAnalyzer {
   FlowSources out_;
   std::map<std::string, int> keys_;
   std::set<size_t> open_views_;
+  bool once_ = false;  // of the flow
 };
 
 FlowSources FlowSources::analyze(const Graph& graph, const Flow& flow, const PipelineSpec& spec,

@@ -114,6 +114,16 @@ Status remove_pipeline(const catalog::Warehouse& warehouse, const std::string& p
   return warehouse.store()->remove_tree(folder);
 }
 
+// Of a drop that was cut short the log is gone, and with it the table; the state may still be
+// there.
+Status drop_table(catalog::Warehouse& warehouse, const catalog::QualifiedName& name) {
+  SL_ASSIGN(const bool exists, warehouse.table_exists(name));
+  SL_ASSIGN(const bool external, warehouse.is_external(name));
+  if (exists || external) return warehouse.drop_table(name);
+  SL_ASSIGN(const auto table, warehouse.table(name));
+  return warehouse.store()->remove_tree(table.path());
+}
+
 // What a CREATE left that came to nothing; had_table: the table was there before.
 Status undo_create(catalog::Warehouse& warehouse, const catalog::QualifiedName& name,
                    bool had_table) {
@@ -125,8 +135,9 @@ Status undo_create(catalog::Warehouse& warehouse, const catalog::QualifiedName& 
     SL_ASSIGN(const auto snapshot, table.snapshot());
     const bool owned = snapshot->property(kPipelineNameProperty) == pipeline;
     if (owned && had_table) return {};  // taken over: it is this pipeline's from now on
-    if (owned) SL_TRY(warehouse.drop_table(name));
+    if (!owned) return remove_pipeline(warehouse, pipeline);
   }
+  SL_TRY(drop_table(warehouse, name));
   return remove_pipeline(warehouse, pipeline);
 }
 
@@ -312,8 +323,7 @@ Result<UpdateReport> refresh_table_pipeline(catalog::Warehouse& warehouse,
 Status drop_table_pipeline(catalog::Warehouse& warehouse, const catalog::QualifiedName& name) {
   const std::string pipeline = table_pipeline_name(name);
   SL_ASSIGN(const auto lock, lock_pipeline(warehouse, pipeline));
-  SL_ASSIGN(const bool exists, warehouse.table_exists(name));
-  if (exists) SL_TRY(warehouse.drop_table(name));
+  SL_TRY(drop_table(warehouse, name));
   return remove_pipeline(warehouse, pipeline);
 }
 

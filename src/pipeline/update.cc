@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <thread>
+#include <tuple>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -49,6 +50,23 @@ class CancelWatcher {
 Error of_flow(Error error, const std::string& flow) {
   if (error.message.find(flow) != std::string::npos) return error;
   return error.with_context(fmt::format("flow '{}'", flow));
+}
+
+// At the clause of the flow that the data broke, else at its name, for what the user can mend.
+Error at_flow(Error error, const Flow& flow) {
+  const bool mendable = error.kind == ErrorKind::kInvalidArgument ||
+                        error.kind == ErrorKind::kInvalidData ||
+                        error.kind == ErrorKind::kNotFound || error.kind == ErrorKind::kUnsupported;
+  if (error.place || !mendable) return error;
+  error.place = flow.place;
+  if (!flow.declaration) return error;
+  const auto& clauses = flow.declaration->clauses;
+  if (error.code == "AUTOCDC_MICROBATCH_VALIDATION.NULL_KEY") error.place = clauses.keys_place;
+  if (error.code == "AUTOCDC_MICROBATCH_VALIDATION.NULL_SEQUENCE") {
+    const bool system = error.message.find("SYSTEM SEQUENCE BY") != std::string::npos;
+    error.place = system ? clauses.system_sequence_place : clauses.sequence_place;
+  }
+  return error;
 }
 
 class Update {
@@ -109,11 +127,18 @@ class Update {
 
   void invalid(std::vector<Error> errors) {
     report_.status = UpdateStatus::kInvalid;
+    const auto place_of = [](const Error& error) {
+      const SourcePlace place = error.place.value_or(SourcePlace{});
+      return std::tuple(!error.place, place.file, place.line, place.column);
+    };
+    std::stable_sort(errors.begin(), errors.end(),
+                     [&](const Error& a, const Error& b) { return place_of(a) < place_of(b); });
     for (auto& error : errors) {
       const auto same = [&](const Error& other) {
-        return other.message == error.message && other.place && error.place &&
-               other.place->file == error.place->file && other.place->line == error.place->line &&
-               other.place->column == error.place->column;
+        // A name of several parts is seen by the parser and by the compiler.
+        return other.place && error.place && place_of(other) == place_of(error) &&
+               (other.message == error.message ||
+                (other.code == error.code && error.code == "AUTOCDC_MULTIPART_COLUMN_IDENTIFIER"));
       };
       if (std::none_of(report_.errors.begin(), report_.errors.end(), same)) {
         report_.errors.push_back(std::move(error));
@@ -178,9 +203,12 @@ class Update {
     report_.graph = draw_graph(context_.spec, context_.graph);
     std::vector<Error> errors = std::move(loaded.errors);
     for (auto& error : built.errors) errors.push_back(std::move(error));
+    std::vector<FlowRun*> known;  // whose sources are all found
     for (const auto& flow : context_.graph.flows) {
+      const size_t before = errors.size();
       runs_.push_back(std::make_unique<FlowRun>(context_, flow));
       runs_.back()->analyze(&errors);
+      if (errors.size() == before) known.push_back(runs_.back().get());
     }
     find_selection(&errors);
     SL_ASSIGN(connection_, database->connect());
@@ -188,7 +216,7 @@ class Update {
     if (!errors.empty()) {
       // Flows that no mistake elsewhere can touch say what is wrong with their columns, too.
       PlannedSchemas planned;
-      for (auto& run : runs_) {
+      for (auto* run : known) {
         if (run->stands_alone()) (void)run->check(true, &planned, &errors).ok();
       }
       check_expectations(planned, &errors);
@@ -618,7 +646,7 @@ class Update {
       if (run.has_unfinished()) blocked_[target] = true;
       Error error = stopped ? cancelled("CANCELED", "the update was stopped; run it again to go on")
                             : status.error();
-      if (!stopped) error = of_flow(std::move(error), report.name);
+      if (!stopped) error = of_flow(at_flow(std::move(error), run.flow()), report.name);
       log.add("flow_progress", "ERROR",
               fmt::format("Flow '{}' has {}.", report.name, report.status),
               flow_progress_details(report), &report, &error);
