@@ -3,6 +3,7 @@ printed as the warehouse stands, and Spark runs them on the events of that updat
 
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 import cases as loader
@@ -10,6 +11,7 @@ import runner
 from backend import Backend, CheckFailed, Tables
 from harness import call, quote, run_pipeline, sql_text
 
+WORKERS = 2  # Spark jobs at once
 VARIANT = "way_to_run"  # a key column that keeps the ways to run a case apart in one table
 
 
@@ -22,6 +24,7 @@ class Job:
     target: str
     variants: list  # names; one of a case that runs alone
     is_merged: bool = False
+    backend: object = None
     tables: Tables = field(default_factory=Tables.empty)
     problems: list = field(default_factory=list)
     after: dict = field(default_factory=dict)  # step number -> Spark's rows
@@ -70,7 +73,7 @@ def jobs_of(case_list):
     return jobs
 
 
-def spark_events(job, number, program, folder, backend):
+def spark_events(job, number, program, folder):
     """The step's events as the program's source relation."""
     step, ddl = job.steps[number], next(r["columns"] for r in program["reads"] if r["name"] == "strandline_source")
     schema = {**{name: "STRING" for event in step.events for name in event}, **step.flows[-1].schema}
@@ -78,12 +81,28 @@ def spark_events(job, number, program, folder, backend):
     file = folder / f"{job.target}-{number}.json"
     file.write_text("".join(loader.json_line({names.get(name.lower(), name): value for name, value in event.items()}, schema)
                             for event in step.events), encoding="utf-8")
-    return backend.events(file, ddl)
+    return job.backend.events(file, ddl)
+
+
+def run_step(job, number, programs, folder):
+    step = job.steps[number]
+    if not step.events or job.problems:
+        return
+    program = programs[f"{job.target}_{step.flows[-1].name}"]
+    try:
+        job.backend.run(program, spark_events(job, number, program, folder), job.tables)
+    except CheckFailed as failed:
+        job.problems.append(f"step {number}: {failed}")
+    except Exception as problem:  # Spark's own words
+        job.problems.append(f"step {number}: {str(problem)[:3000]}")
+    if step.after is not None and not job.problems:
+        job.after[number] = job.backend.rows(job.tables.target)
 
 
 def run_group(jobs, folder, spark):
     """Runs the jobs side by side, one update a step, and fills in what they gave."""
-    backend = Backend(spark)
+    for job in jobs:
+        job.backend = Backend(spark.newSession())
     pipeline, landing, warehouse = folder / "pipeline", folder / "landing", folder / "warehouse"
     pipeline.mkdir(parents=True)
     jobs, number = list(jobs), 0
@@ -96,19 +115,8 @@ def run_group(jobs, folder, spark):
         plan = json.loads(printed.stdout)
         assert printed.returncode == 0 and not plan["errors"], json.dumps(plan["errors"], indent=1)
         programs = {program["flow"].split(".")[-1]: program for program in plan["programs"]}
-        for job in current:
-            step = job.steps[number]
-            if not step.events or job.problems:
-                continue
-            program = programs[f"{job.target}_{step.flows[-1].name}"]
-            try:
-                backend.run(program, spark_events(job, number, program, folder, backend), job.tables)
-            except CheckFailed as failed:
-                job.problems.append(f"step {number}: {failed}")
-            except Exception as problem:  # Spark's own words
-                job.problems.append(f"step {number}: {str(problem)[:3000]}")
-            if step.after is not None and not job.problems:
-                job.after[number] = backend.rows(job.tables.target)
+        with ThreadPoolExecutor(WORKERS) as pool:
+            list(pool.map(lambda job: run_step(job, number, programs, folder), current))
         run = run_pipeline(pipeline, warehouse, "--threads", "1", timeout=600)
         assert run.ok, run.explain()
         for job in current:
@@ -121,5 +129,5 @@ def run_group(jobs, folder, spark):
         if job.target in errors:
             job.problems.append(errors[job.target])
         if not job.problems:
-            job.rows = backend.rows(job.tables.target)
+            job.rows = job.backend.rows(job.tables.target)
     shutil.rmtree(folder, ignore_errors=True)
