@@ -12,10 +12,11 @@
 
 namespace strandline::cdc {
 
-// Relations a program reads: SQL for a FROM clause. Target and state are read as they stand before
-// the batch: with the columns of PlanColumn::existing and ::existing_state.
+// Of BatchRelations::edits.
 inline constexpr const char* kEditSign = "__strandline_change";
 
+// Relations a program reads: SQL for a FROM clause. Target and state are read as they stand before
+// the batch: with the columns of PlanColumn::existing and ::existing_state.
 struct BatchRelations {
   std::string source;  // events as the source gives them
   // Target and state rows with __strandline_file INTEGER and __strandline_row BIGINT; the target
@@ -80,7 +81,8 @@ Result<Program> make_duckdb_program(const Plan& plan, const BatchRelations& rela
 
 // Spark SQL, for Spark 4.1 and later in its default, ANSI mode with the session time zone UTC. Rows
 // of a table are numbered as it is made, so a table must be kept, not computed anew when it is
-// read. Errors: kUnsupported by name.
+// read. current_timestamp() and kin are Spark's own, not BatchRelations::now_us.
+// Errors: kUnsupported by name.
 Result<Program> make_spark_program(const Plan& plan, const BatchRelations& relations,
                                    const ProgramOptions& options = {});
 

@@ -157,6 +157,18 @@ TEST_P(GoldenTest, Spark) {
 INSTANTIATE_TEST_SUITE_P(Programs, GoldenTest, testing::ValuesIn(kSamples),
                          [](const auto& sample) { return std::string(sample.param.name); });
 
+TEST(SparkProgramTest, OperatorsOfDatabricksAreRefusedByName) {
+  const Sample sample{"", "id BIGINT, doc STRING, seq BIGINT",
+                      "KEYS (id) APPLY AS DELETE WHEN doc:op = 'D' SEQUENCE BY seq", true};
+  const Result<Plan> plan = plan_of(sample);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  const Result<Program> program = make_spark_program(*plan, relations_of(sample));
+  ASSERT_FALSE(program.ok());
+  EXPECT_EQ(program.error().code, "UNSUPPORTED_IN_DIALECT");
+  EXPECT_NE(program.error().message.find("doc:op"), std::string::npos) << program.error().message;
+  EXPECT_TRUE(make_duckdb_program(*plan, relations_of(sample)).ok());
+}
+
 TEST(SparkProgramTest, TypesWithoutEqualityAreRefusedByName) {
   const Sample sample{"", "id BIGINT, doc STRUCT<body: VARIANT>, seq BIGINT",
                       "KEYS (id) SEQUENCE BY seq", true};

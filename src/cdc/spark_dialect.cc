@@ -31,6 +31,23 @@ const DataType* find_unsupported(const DataType& type) {
   }
 }
 
+// What a flow may say and Spark itself does not know.
+Status check_expression(const sql::Expr& expr) {
+  if (expr.as<sql::JsonAccess>() != nullptr) {
+    Error error = unsupported("UNSUPPORTED_IN_DIALECT",
+                              "{}: Spark SQL has no operator ':': write get_json_object(column, "
+                              "'$.field')",
+                              sql::print_spark(expr));
+    error.place = expr.place;
+    return error;
+  }
+  Status status;
+  sql::for_each_child(expr, [&](const sql::ExprPtr& child) {
+    if (status.ok()) status = check_expression(*child);
+  });
+  return status;
+}
+
 class SparkDialect : public Dialect {
  public:
   std::string quote_name(const std::string& name) const override {
@@ -76,6 +93,7 @@ class SparkDialect : public Dialect {
   }
   // The batch's time is the engine's own: Spark has one for each query.
   Result<std::string> print(const sql::Expr& expr, std::optional<int64_t>) const override {
+    SL_TRY(check_expression(expr));
     return sql::print_spark(expr);
   }
 

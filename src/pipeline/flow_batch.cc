@@ -401,6 +401,17 @@ Result<std::string> forgotten_rows(duck::Connection& connection, const delta::Ta
 
 }  // namespace
 
+Status FlowRun::check_edits(const cdc::Plan& plan,
+                            const std::vector<Target::Versions>& edits) const {
+  if (edits.empty() || plan.scd_type != cdc::ScdType::kBitemporal) return {};
+  return placed(
+      invalid_data("AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS",
+                   "version {} of '{}' changed rows by hand, and a BITEMPORAL table cannot be: run "
+                   "a full refresh of that table (--full-refresh {})",
+                   edits.front().first, target_->dataset().shown, target_->dataset().shown),
+      flow_.place);
+}
+
 Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
   auto& connection = *context_.connection;
   const std::string app = target_->app_id(flow_.name);
@@ -440,14 +451,7 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
   }
   facts.edited = !edits.empty();
   SL_ASSIGN(const auto cdc_plan, make_plan(facts));
-  if (facts.edited && cdc_plan.scd_type == cdc::ScdType::kBitemporal) {
-    return placed(
-        invalid_data("AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS",
-                     "version {} of '{}' changed rows by hand, and a BITEMPORAL table cannot be: "
-                     "run a full refresh of that table (--full-refresh {})",
-                     edits.front().first, target_->dataset().shown, target_->dataset().shown),
-        flow_.place);
-  }
+  SL_TRY(check_edits(cdc_plan, edits));
   for (const auto& warning : cdc_plan.warnings) {
     const auto same = [&](const Error& other) { return other.message == warning.message; };
     if (std::none_of(warnings_.begin(), warnings_.end(), same))

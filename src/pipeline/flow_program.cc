@@ -106,6 +106,7 @@ Result<FlowProgram> FlowRun::print_program(Dialect dialect) {
   facts.edited = !edits.empty();
   if (facts.edited) relations.edits = kEdits;
   SL_ASSIGN(const auto plan, make_plan(facts));
+  SL_TRY(check_edits(plan, edits));
   SL_ASSIGN(const auto program, dialect == Dialect::kSpark
                                     ? cdc::make_spark_program(plan, relations)
                                     : cdc::make_duckdb_program(plan, relations));

@@ -111,6 +111,8 @@ class FlowRun {
   Result<bool> is_committed(int64_t batch) const;
   Result<bool> is_in_log(const delta::Table& table, int64_t batch) const;
   Status check_program(Dialect dialect) const;
+  // Of a BITEMPORAL table rows cannot be changed by hand.
+  Status check_edits(const cdc::Plan& plan, const std::vector<Target::Versions>& edits) const;
   // flow_batch.cc
   Status execute(const BatchPlan& plan);
   Status execute_auto_cdc(const BatchPlan& plan);

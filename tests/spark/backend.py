@@ -42,7 +42,7 @@ def start(folder):
     builder = builder.config("spark.sql.warehouse.dir", str(folder / "warehouse"))
     builder = builder.config("spark.local.dir", str(folder / "local"))
     builder = builder.config("spark.driver.extraJavaOptions",
-                             f"-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -Dderby.system.home={folder / 'derby'}")
+                             f"-Duser.timezone=UTC -XX:ReservedCodeCacheSize=256m -Dderby.system.home={folder / 'derby'}")
     for key, value in SETTINGS.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
@@ -62,6 +62,7 @@ class Stored:
 
     frame: object = None
     last_place: int = -1
+    edits: object = None  # rows changed by hand since the batch before, with __strandline_change
 
 
 @dataclass
@@ -129,6 +130,7 @@ class Backend:
         assert len(metrics) == 1
         new = {name: keep(self.spark.sql(program[f"{name}_new"])) for name in ("target", "state")}
         dead = {name: [row[1] for row in self.spark.sql(program[f"{name}_dead"]).collect()] for name in new}
+        tables.target.edits = None
         self.apply(tables.target, program["target_columns"], new["target"], dead["target"])
         self.apply(tables.state, program["state_columns"], new["state"], dead["state"])
         for step in program["steps"]:
@@ -147,6 +149,8 @@ class Backend:
             frame = stored.frame.withColumn("__strandline_file", F.lit(0))
             frame = frame.withColumn("__strandline_row_commit_version", F.lit(None).cast("bigint"))
             frame.createOrReplaceTempView(name)
+        if tables.target.edits is not None:
+            tables.target.edits.createOrReplaceTempView("strandline_edits")
         for relation in program["reads"]:
             columns = self.spark.table(relation["name"]).columns
             missing = [field.name for field in self.schema(relation["columns"]).fields if field.name not in columns]
@@ -168,6 +172,20 @@ class Backend:
             if count:
                 message = step["message"].replace("{count}", str(count)).replace("{example}", str(example))
                 raise CheckFailed(step["code"], message)
+
+    def edit(self, stored, query):
+        """A change by hand: the query gives the target's rows as they shall be, from `edited`."""
+        from pyspark.sql import functions as F
+
+        before = stored.frame.drop("__strandline_row", "__strandline_row_id")
+        before.createOrReplaceTempView("edited")
+        after = keep(self.spark.sql(query))
+        changed = [left.exceptAll(right).withColumn("__strandline_change", F.lit(sign))
+                   for left, right, sign in ((after, before, 1), (before, after, -1))]
+        stored.edits = keep(changed[0].union(changed[1]))
+        place = F.lit(stored.last_place + 1) + F.monotonically_increasing_id()
+        stored.frame = keep(after.select("*", place.alias("__strandline_row"), place.alias("__strandline_row_id")))
+        stored.last_place = stored.frame.agg(F.max("__strandline_row")).collect()[0][0] or stored.last_place
 
     def apply(self, stored, ddl, new, dead):
         from pyspark.sql import functions as F

@@ -12,17 +12,18 @@ from backend import Backend, CheckFailed, Tables
 from harness import call, quote, run_pipeline, sql_text
 
 WORKERS = 2  # Spark jobs at once
-VARIANT = "way_to_run"  # a key column that keeps the ways to run a case apart in one table
+WAY = "way_to_run"  # a key column that keeps ways to run cases apart in one table
 
 
 @dataclass
 class Job:
-    """One case: all its variants side by side, as rows of different keys, where it can be so."""
+    """One way to run a case, or many of cases with one declaration, side by side as rows of
+    different keys: the name of each is in a key column."""
 
     case: loader.Case
     steps: list
     target: str
-    variants: list  # names; one of a case that runs alone
+    ways: dict  # name -> case
     is_merged: bool = False
     backend: object = None
     tables: Tables = field(default_factory=Tables.empty)
@@ -33,44 +34,52 @@ class Job:
 
     @property
     def variant(self):
-        return ", ".join(self.variants)
+        return ", ".join(self.ways)
 
-    def rows_of(self, rows, variant):
+    def ways_of(self, case):
+        return [way for way, of in self.ways.items() if of.name == case.name]
+
+    def rows_of(self, rows, way):
         if not self.is_merged:
             return rows
-        return [{name: value for name, value in row.items() if name != VARIANT} for row in rows if row[VARIANT] == variant]
+        return [{name: value for name, value in row.items() if name != WAY} for row in rows if row[WAY] == way]
 
 
-def with_variant(flow):
-    clauses = tuple(clause.replace("COLUMNS (", f"COLUMNS ({quote(VARIANT)}, ", 1) if clause.startswith("COLUMNS (") else clause
+def with_way(flow):
+    clauses = tuple(clause.replace("COLUMNS (", f"COLUMNS ({quote(WAY)}, ", 1) if clause.startswith("COLUMNS (") else clause
                     for clause in flow.clauses)
-    return replace(flow, schema={**flow.schema, VARIANT: "STRING"}, keys=(*flow.keys, VARIANT), clauses=clauses)
+    return replace(flow, schema={**flow.schema, WAY: "STRING"}, keys=(*flow.keys, WAY), clauses=clauses)
 
 
-def merged_steps(variants):
+def can_be_merged(case):
+    """Its rows do not depend on what arrives with which: a truncate would end the rows of all."""
+    return case.reorder and not any(step.maintenance or step.after for step in case.steps) and not any(
+        "TRUNCATE" in clause for step in case.steps for flow in step.flows for clause in flow.clauses)
+
+
+def merged_job(case_list, target):
+    ways = {f"{case.name} / {variant}": (case, steps) for case in case_list for variant, steps in loader.variants(case)}
+    flow = with_way(case_list[0].steps[-1].flows[-1])
     steps = []
-    for number in range(max(len(steps) for _, steps in variants)):
-        events = [{**event, VARIANT: name} for name, of_variant in variants if number < len(of_variant)
-                  for event in of_variant[number].events]
-        steps.append(loader.Step([with_variant(variants[0][1][-1].flows[-1])], events))
-    return steps
+    for number in range(max(len(steps) for _, steps in ways.values())):
+        steps.append(loader.Step([flow], [{**event, WAY: way} for way, (_, of_way) in ways.items()
+                                          if number < len(of_way) for event in of_way[number].events]))
+    clauses = case_list[0].target_clauses
+    if clauses.startswith(" ("):
+        clauses = f" ({quote(WAY)} STRING, " + clauses[2:]
+    return Job(replace(case_list[0], target_clauses=clauses), steps, target, {way: case for way, (case, _) in ways.items()}, True)
 
 
 def jobs_of(case_list):
-    jobs = []
+    jobs, alike = [], {}
     for case in case_list:
-        variants = list(loader.variants(case))
-        truncates = any("TRUNCATE" in clause for step in case.steps for flow in step.flows for clause in flow.clauses)
-        if len(variants) > 1 and not truncates:
-            clauses = case.target_clauses
-            if clauses.startswith(" ("):
-                clauses = f" ({quote(VARIANT)} STRING, " + clauses[2:]
-            merged = replace(case, target_clauses=clauses)
-            jobs.append(Job(merged, merged_steps(variants), f"t{len(jobs):04d}", [name for name, _ in variants], True))
-        else:
-            jobs += [Job(case, steps, f"t{len(jobs) + place:04d}", [name])
-                     for place, (name, steps) in enumerate(variants)]
-    return jobs
+        flow = case.steps[-1].flows[-1]
+        if can_be_merged(case):
+            alike.setdefault((repr(flow), case.target_clauses), []).append(case)
+            continue
+        jobs += [Job(case, steps, f"t{len(jobs) + place:04d}", {name: case})
+                 for place, (name, steps) in enumerate(loader.variants(case))]
+    return jobs + [merged_job(cases, f"t{len(jobs) + place:04d}") for place, cases in enumerate(alike.values())]
 
 
 def spark_events(job, number, program, folder):

@@ -1,0 +1,128 @@
+// The programs whose rows come from several events: rows changed by hand (auto-cdc.md section 8).
+#include "base/error.h"
+#include "cdc/history_program.h"
+
+namespace strandline::cdc {
+
+using fmt::arg;
+
+std::string HistoryProgram::hand_bounds() const {
+  if (is_scd1()) return shown_sequence() + " AS seq, ";
+  return fmt::format("{} AS start_seq, {} AS stop_seq, ",
+                     normal_zero(target_column(kStartAt), plan_.sequence_type),
+                     normal_zero(target_column(kEndAt), plan_.sequence_type));
+}
+
+std::string HistoryProgram::known_sequences() const {
+  // What the target implies, it implies of the row as it is now; the old one counts.
+  return fmt::format(
+      "SELECT {}, e.seq FROM {} AS e JOIN {} AS k ON {} WHERE e.src < {} AND NOT (e.src = {} AND "
+      "e.stored = {}) UNION ALL SELECT {}, seq FROM {} WHERE change < 0",
+      keys("e"), table("entries"), table("edited"), keys_equal("e", "k"), kFromBatch, kFromTarget,
+      kNotStored, keys(), table("hand_rows"));
+}
+
+void HistoryProgram::take_in_edited_rows() {
+  std::string known = known_sequences();
+  if (truncates()) {
+    known += fmt::format(" UNION ALL SELECT {}, mark_before FROM {} AS k, {}", keys("k"),
+                         table("edited"), table("mark"));
+  }
+  const std::string values = owned("k", [](size_t i) { return "r." + column(i); });
+  append("load", "entries",
+         entry(values, "s.seq", "CASE WHEN r.row_file IS NULL THEN 5 ELSE 4 END",
+               std::to_string(kByHand), no_nulls(), std::to_string(kNotStored), kNoPosition,
+               fmt::format("{} AS k LEFT JOIN {} AS r ON {} LEFT JOIN (SELECT {}, {} AS seq FROM "
+                           "({}) GROUP BY {}) AS s ON {}",
+                           table("edited"), table("rows"), keys_equal("k", "r"), keys(),
+                           value_of_greatest("seq", order("seq")), known, keys(),
+                           keys_equal("k", "s"))));
+}
+
+std::string HistoryProgram::made_by_hand(const std::string& rows) const {
+  return fmt::format(
+      "(SELECT DISTINCT {}, start_seq, true AS is_new FROM {} WHERE change > 0) AS h ON {} AND "
+      "h.start_seq IS NOT "
+      "DISTINCT FROM {}.start_seq",
+      keys(), table("hand_rows"), keys_equal("h", rows), rows);
+}
+
+void HistoryProgram::undo_edits() {
+  make_table(
+      "load", "told",
+      fmt::format("SELECT {}r.start_seq, r.stop_seq FROM {} AS r ANTI JOIN {} UNION ALL SELECT "
+                  "{}start_seq, stop_seq FROM {} WHERE change < 0",
+                  columns(owned_, "r"), table("rows"), made_by_hand("r"), columns(owned_),
+                  table("hand_rows")));
+}
+
+void HistoryProgram::take_in_edited_versions() {
+  make_table("load", "versions",
+             fmt::format(R"(
+SELECT r.*, coalesce(h.is_new, false) AS is_new
+FROM (SELECT {columns}r.start_seq, r.stop_seq, lead(r.start_seq) OVER (PARTITION BY {r_keys} ORDER BY {start} NULLS FIRST) AS next_start
+      FROM {rows} AS r SEMI JOIN {edited} AS k ON {r_is_k}) AS r
+LEFT JOIN {made})",
+                         arg("columns", columns(owned_, "r")), arg("r_keys", keys("r")),
+                         arg("start", order("r.start_seq")), arg("rows", table("rows")),
+                         arg("edited", table("edited")), arg("r_is_k", keys_equal("r", "k")),
+                         arg("made", made_by_hand("r"))));
+  // A row ends where the next one begins.
+  const std::string is_cut =
+      fmt::format("(next_start IS NOT NULL AND (stop_seq IS NULL OR {} <= {}))",
+                  order("next_start"), order("stop_seq"));
+  make_table("load", "spans",
+             fmt::format(R"(
+SELECT {keys}, start_seq, CASE WHEN {is_cut} THEN next_start ELSE stop_seq END AS stop_seq, true AS stands, {is_cut} AS is_cut
+FROM {versions} WHERE is_new
+UNION ALL SELECT {keys}, start_seq, stop_seq, false, false FROM {hand_rows} WHERE change < 0)",
+                         arg("keys", keys()), arg("is_cut", is_cut),
+                         arg("versions", table("versions")), arg("hand_rows", table("hand_rows"))));
+  const auto inside = [&](const std::string& seq) {
+    return fmt::format(
+        "({0} IS NOT NULL AND (s.start_seq IS NULL OR {1} < {2}) AND (s.stop_seq IS NULL OR {2} "
+        "< "
+        "{3}))",
+        seq, order("s.start_seq"), order(seq), order("s.stop_seq"));
+  };
+  const std::string nothing =
+      owned("r", [&](size_t i) { return typed_null(plan_.columns[i].type); });
+  make_table(
+      "load", "hand",
+      fmt::format(R"(
+SELECT {columns}start_seq AS seq, 4 AS kind FROM {versions} WHERE is_new
+UNION ALL
+SELECT {nothing}r.seq, 5 FROM (
+  SELECT {keys}, stop_seq AS seq FROM {spans} WHERE stands AND NOT is_cut AND stop_seq IS NOT NULL
+  UNION
+  SELECT {h_keys}, h.start_seq FROM {spans} AS h ANTI JOIN {versions} AS v ON {v_is_h} AND v.start_seq IS NOT DISTINCT FROM h.start_seq
+  ANTI JOIN (SELECT * FROM {spans} WHERE stands) AS s ON {s_is_h} AND {inside}
+  WHERE NOT h.stands) AS r)",
+                  arg("columns", columns(owned_)), arg("versions", table("versions")),
+                  arg("nothing", nothing), arg("keys", keys()), arg("spans", table("spans")),
+                  arg("h_keys", keys("h")), arg("v_is_h", keys_equal("v", "h")),
+                  arg("s_is_h", keys_equal("s", "h")), arg("inside", inside("h.start_seq"))));
+  append("load", "hand",
+         fmt::format(R"(
+SELECT {nothing}r.seq, 6 FROM (
+  SELECT DISTINCT {e_keys}, e.seq FROM {entries} AS e JOIN {spans} AS s ON {s_is_e} AND {inside} WHERE e.src < {batch}) AS r
+ANTI JOIN {hand} AS h ON {h_is_r} AND h.seq IS NOT DISTINCT FROM r.seq)",
+                     arg("nothing", nothing), arg("e_keys", keys("e")),
+                     arg("entries", table("entries")), arg("spans", table("spans")),
+                     arg("s_is_e", keys_equal("s", "e")), arg("inside", inside("e.seq")),
+                     arg("batch", kFromBatch), arg("hand", table("hand")),
+                     arg("h_is_r", keys_equal("h", "r"))));
+  append("load", "entries",
+         entry(columns(owned_), "seq", "kind", std::to_string(kByHand), no_nulls(),
+               std::to_string(kNotStored), kNoPosition, table("hand")));
+}
+
+std::string HistoryProgram::overruled() const {
+  const std::string same = is_scd1()
+                               ? keys_equal("h", "e")
+                               : keys_equal("h", "e") + " AND h.seq IS NOT DISTINCT FROM e.seq";
+  return fmt::format("(e.src < {} AND EXISTS (SELECT 1 FROM {} AS h WHERE {}))", kFromBatch,
+                     table(is_scd1() ? "edited" : "hand"), same);
+}
+
+}  // namespace strandline::cdc

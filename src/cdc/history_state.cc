@@ -1,0 +1,169 @@
+// The programs whose rows come from several events: what changed, and what the state must have.
+#include "base/error.h"
+#include "cdc/history_program.h"
+
+namespace strandline::cdc {
+
+using fmt::arg;
+
+void HistoryProgram::diff() {
+  std::string same_row = keys_equal("n", "o");
+  std::string same_ends = "true";
+  if (!is_scd1()) {
+    same_row += " AND n.start_seq IS NOT DISTINCT FROM o.start_seq";
+    same_ends = "n.stop_seq IS NOT DISTINCT FROM o.stop_seq";
+  }
+  if (is_bitemporal()) {
+    same_row += " AND n.start_sys = o.start_sys";
+    same_ends += " AND n.stop_sys IS NOT DISTINCT FROM o.stop_sys";
+  }
+  const std::string lives =
+      is_scd1() ? "true"
+                : "(n.start_seq IS NOT NULL OR n.stop_seq IS NOT DISTINCT FROM o.stop_seq)";
+  make_table(
+      "diff", "matched",
+      fmt::format(R"(
+SELECT n.rowid AS number, o.old AS old, CASE WHEN {lives} THEN o.row_id END AS row_id,
+       o.old IS NOT NULL AND {lives} AS lives, o.old IS NOT NULL AND {same_ends} AND {identical} AS is_same
+FROM {result} AS n LEFT JOIN (SELECT *, rowid AS old FROM {rows}) AS o ON {same_row})",
+                  arg("lives", lives), arg("same_ends", same_ends),
+                  arg("identical", values_identical("n", "o")), arg("result", table("result")),
+                  arg("rows", table("rows")), arg("same_row", same_row)));
+}
+
+void HistoryProgram::find_needed() {
+  const std::string chosen = of_changed(table("chosen"));
+  if (is_bitemporal()) {
+    make_table("diff", "needed", fmt::format("SELECT entry, false AS bare FROM {}", chosen));
+    return;
+  }
+  if (is_scd1()) return find_needed_type1();
+  // A delete where a whole row stands says nothing.
+  make_table(
+      "diff", "full_keys",
+      fmt::format("SELECT DISTINCT {} FROM {} WHERE p IS NOT NULL", keys(), table("moments")));
+  make_table("diff", "needed",
+             fmt::format(R"(
+SELECT entry, false AS bare FROM (
+  SELECT r.w AS entry FROM {moments} AS r SEMI JOIN {full} AS f ON {r_is_f}
+  UNION ALL SELECT r.p FROM {moments} AS r SEMI JOIN {full} AS f ON {r_is_f}
+  UNION ALL SELECT r.d FROM {moments} AS r SEMI JOIN {full} AS f ON {r_is_f} WHERE r.w IS NULL)
+WHERE entry IS NOT NULL
+UNION ALL
+SELECT e.rowid, false FROM {line} AS l JOIN {entries} AS e ON e.rowid = l.w ANTI JOIN {full} AS f ON {l_is_f}
+WHERE NOT (l.starts AND l.ends) OR e.kind = 4
+UNION ALL
+SELECT e.rowid, false FROM {line} AS l JOIN {entries} AS e ON e.rowid = l.d ANTI JOIN {full} AS f ON {l_is_f}
+WHERE l.hidden OR e.kind = 5
+UNION ALL
+SELECT entry, false FROM {chosen} WHERE kind = 6)",
+                         arg("chosen", chosen), arg("moments", table("moments")),
+                         arg("full", table("full_keys")), arg("r_is_f", keys_equal("r", "f")),
+                         arg("line", table("line")), arg("entries", table("entries")),
+                         arg("l_is_f", keys_equal("l", "f"))));
+}
+
+std::string HistoryProgram::still_gives(size_t j) {
+  return fmt::format("coalesce(g{0} = max(g{0}) OVER k, false)", j);
+}
+
+void HistoryProgram::find_needed_type1() {
+  std::string gives, kept, contributes = "false";
+  const std::vector<Leaf> all = leaves("e");
+  for (size_t j = 0; j < all.size(); ++j) {
+    std::string last = still_gives(j);
+    // A struct is where one of its fields is.
+    for (size_t i = j + 1; all[j].is_struct && i < all.size(); ++i) {
+      if (all[i].path.starts_with(all[j].path + ".")) last += " OR " + still_gives(i);
+    }
+    last = "(" + last + ")";
+    gives += fmt::format(", {} AS l{}, CASE WHEN {} THEN m.place END AS g{}", all[j].value, j,
+                         given(all[j], "e"), j);
+    kept += fmt::format(", CASE WHEN {0} THEN l{1} END AS l{1}, {0} AS g{1}", last, j);
+    contributes += " OR " + last;
+  }
+  make_table("diff", "counting",
+             fmt::format(R"(
+SELECT * FROM (
+  SELECT *, max(CASE WHEN w IS NOT NULL OR d IS NOT NULL THEN place END) OVER (PARTITION BY {keys}) AS base
+  FROM (SELECT *, row_number() OVER (PARTITION BY {keys} ORDER BY {by_moment}) AS place,
+               count(*) OVER (PARTITION BY {keys}) AS last_place FROM {moments}))
+WHERE base IS NULL OR place >= base)",
+                         arg("keys", keys()), arg("by_moment", by_moment()),
+                         arg("moments", table("moments"))));
+  // Only what they still give is kept of them: what arrives again for the rest changes nothing.
+  make_table("diff", "patches",
+             fmt::format(R"(
+SELECT * FROM (
+  SELECT {keys}, seq, place = last_place OR {contributes} AS counts{kept}
+  FROM (SELECT {m_keys}, m.seq, m.place, m.last_place{gives} FROM {counting} AS m JOIN {entries} AS e ON e.rowid = m.p)
+  WINDOW k AS (PARTITION BY {keys}))
+WHERE counts)",
+                         arg("keys", keys()), arg("contributes", contributes), arg("kept", kept),
+                         arg("m_keys", keys("m")), arg("gives", gives),
+                         arg("counting", table("counting")), arg("entries", table("entries"))));
+  add_patches("diff", "patches", kTrimmed, "", "");
+  make_table("diff", "giving",
+             fmt::format(R"(
+SELECT {m_keys}, CASE WHEN k.entry IS NOT NULL AND {same} THEN k.entry ELSE e.rowid END AS p
+FROM {patches} AS m JOIN {entries} AS e ON {m_is_e} AND e.src = {trimmed}
+LEFT JOIN (SELECT *, rowid AS entry FROM {entries} WHERE src = {state} AND kind = 3) AS k ON {m_is_k})",
+                         arg("m_keys", keys("m")), arg("same", same_patch("m", "k")),
+                         arg("patches", table("patches")), arg("entries", table("entries")),
+                         arg("m_is_e", same_moment("m", "e")), arg("m_is_k", same_moment("m", "k")),
+                         arg("trimmed", kTrimmed), arg("state", kFromState)));
+  // In the whole form the target tells the values, and often the sequence.
+  const std::string told = fmt::format(
+      "(e.src = {} AND e.stored = {}){}", kFromTarget, kNotStored,
+      plan_.sequence_is_column ? fmt::format(" OR (e.src = {} AND e.kind = 1)", kFromBatch) : "");
+  make_table("diff", "needed",
+             fmt::format(R"(
+SELECT p AS entry, false AS bare FROM {giving}
+UNION ALL
+SELECT entry, is_whole AND kind IN (1, 4) FROM (
+  SELECT e.rowid AS entry, e.kind, {told} AS is_told, g.{key} IS NULL AS is_whole
+  FROM {counting} AS m JOIN {entries} AS e ON e.rowid = coalesce(m.w, m.d)
+  LEFT JOIN (SELECT DISTINCT {keys} FROM {giving}) AS g ON {m_is_g}
+  WHERE m.place = m.base)
+WHERE NOT (is_whole AND is_told))",
+                         arg("giving", table("giving")), arg("told", told),
+                         arg("key", column(keys_.front())), arg("counting", table("counting")),
+                         arg("entries", table("entries")), arg("keys", keys()),
+                         arg("m_is_g", keys_equal("m", "g"))));
+}
+
+std::string HistoryProgram::stands() {
+  return fmt::format("(e.stored = {} OR (e.stored = {} AND n.bare))", kStored,
+                     kStoredWithoutValues);
+}
+
+std::string HistoryProgram::state_row(bool is_mark) const {
+  std::vector<std::string> parts;
+  for (const Field& field : plan_.state_schema.fields) {
+    std::string value = typed_null(field.type);
+    if (same_name(field.name, kStateSequence)) {
+      value = is_mark ? "mark_now" : "e.seq";
+    } else if (same_name(field.name, kStateKind)) {
+      value = is_mark ? "CAST(2 AS TINYINT)" : "e.kind";
+    } else if (is_mark) {
+      // Only its sequence.
+    } else if (same_name(field.name, kStateSystemSequence)) {
+      value = "e.sys";
+    } else if (same_name(field.name, kStateGivenNulls)) {
+      value = "e.nulls";
+    } else {
+      for (const size_t i : owned_) {
+        if (!same_name(plan_.columns[i].name, field.name)) continue;
+        value = "e." + column(i);
+        if (!plan_.columns[i].is_key) {
+          value =
+              fmt::format("CASE WHEN NOT n.bare AND e.kind NOT IN (0, 5, 6) THEN {} END", value);
+        }
+      }
+    }
+    parts.push_back(value + " AS " + quote_name(field.name));
+  }
+  return join(parts);
+}
+
+}  // namespace strandline::cdc
