@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace strandline::cli {
 
@@ -42,6 +43,14 @@ struct ChangesArguments {
   EngineOptions engine;
 };
 int changes_command(const ChangesArguments& arguments);
+
+struct PythonArguments {
+  std::string warehouse;  // empty: the one of the current directory
+  std::string file;
+  std::vector<std::string> arguments;  // of the script
+};
+// Does not return when the interpreter starts.
+int python_command(const PythonArguments& arguments);
 
 int init_command(const std::string& directory);
 

@@ -65,6 +65,13 @@ constexpr const char* kChangesExamples = R"(Examples:
 Both ends are inclusive. --follow prints each new commit until Ctrl-C.
 Exit codes: 0 done, 1 the feed cannot be read, 2 invalid arguments.)";
 
+constexpr const char* kPythonExamples = R"(Examples:
+  strandline python report.py
+  strandline python --warehouse lake report.py 2026-01
+
+spark and dbutils are there, and pyspark is Strandline's, installed or not.
+The interpreter is that of STRANDLINE_PYTHON, else python3.)";
+
 constexpr const char* kInitExamples = R"(Examples:
   strandline init my_pipeline
   strandline init /srv/pipelines/customers)";
@@ -159,6 +166,7 @@ struct Arguments {
   SqlArguments sql;
   EventsArguments events;
   ChangesArguments changes;
+  PythonArguments python;
   std::string changes_to;
   bool continuous = false;
   std::string run_interval = "5s";
@@ -192,6 +200,7 @@ struct Program {
   CLI::App* init = nullptr;
   CLI::App* events = nullptr;
   CLI::App* changes = nullptr;
+  CLI::App* python = nullptr;
 };
 
 void declare(Program& program, Arguments& arguments) {
@@ -299,7 +308,13 @@ void declare(Program& program, Arguments& arguments) {
   add_engine_options(program.changes, arguments);
   program.changes->footer(kChangesExamples);
 
+  program.python = app.add_subcommand("python", "Run a Python script over a warehouse");
+  program.python->add_option("--warehouse", arguments.python.warehouse, "Directory of the tables");
+  program.python->add_option("file", arguments.python.file, "The script")->required();
+  program.python->footer(kPythonExamples);
+
   for (auto* sub : app.get_subcommands({})) sub->allow_extras();
+  program.python->prefix_command();
 }
 
 // What is wrong with words no option took; suggests the option or command meant.
@@ -434,6 +449,10 @@ int run_main(int argc, char** argv) {
     arguments.sql.format = format;
     arguments.sql.engine = engine;
     return sql_command(arguments.sql);
+  }
+  if (program.python->parsed()) {
+    arguments.python.arguments = program.python->remaining();
+    return python_command(arguments.python);
   }
   if (program.init->parsed()) return init_command(arguments.init_directory);
   if (program.events->parsed()) {

@@ -14,7 +14,7 @@ std::string type_text(const duck::ResultColumn& column) {
 
 // The result, shared by a RowStream and the Arrow stream that it may turn into.
 struct OpenResult {
-  std::shared_ptr<Relations> relations;  // outlives the reader
+  std::shared_ptr<void> sources;  // outlive the reader
   std::unique_ptr<duck::RowReader> reader;
   std::string last_error;
   std::optional<Error> failure;
@@ -64,9 +64,9 @@ class Export {
 
 class EngineRowStream final : public RowStream {
  public:
-  EngineRowStream(std::unique_ptr<duck::RowReader> reader, std::shared_ptr<Relations> relations)
+  EngineRowStream(std::unique_ptr<duck::RowReader> reader, std::shared_ptr<void> sources)
       : result_(std::make_shared<OpenResult>()) {
-    result_->relations = std::move(relations);
+    result_->sources = std::move(sources);
     result_->reader = std::move(reader);
     for (const auto& column : result_->reader->columns())
       columns_.push_back({column.name, type_text(column)});
@@ -184,8 +184,8 @@ class EngineTable final : public Table {
 }  // namespace
 
 std::unique_ptr<RowStream> make_row_stream(std::unique_ptr<duck::RowReader> reader,
-                                           std::shared_ptr<Relations> relations) {
-  return std::make_unique<EngineRowStream>(std::move(reader), std::move(relations));
+                                           std::shared_ptr<void> sources) {
+  return std::make_unique<EngineRowStream>(std::move(reader), std::move(sources));
 }
 
 std::unique_ptr<Table> make_table(FoundTable found) {

@@ -9,13 +9,12 @@
 
 #include "duck/row_reader.h"
 #include "engine/context.h"
-#include "engine/relations.h"
 
 namespace strandline::engine {
 
-// relations: what the query reads from, kept as long as the result; may be null.
+// sources: what the query reads from, kept as long as the result; may be null.
 std::unique_ptr<RowStream> make_row_stream(std::unique_ptr<duck::RowReader> reader,
-                                           std::shared_ptr<Relations> relations);
+                                           std::shared_ptr<void> sources);
 
 std::unique_ptr<Table> make_table(FoundTable found);
 

@@ -45,17 +45,6 @@ Result<delta::Table> existing(delta::Table table) {
   return not_found("DELTA_MISSING_DELTA_TABLE", "there is no Delta table at {}", table.path());
 }
 
-Result<cdf::Bound> parse_bound(duck::Connection& connection, const std::string& text) {
-  if (!text.empty() && std::all_of(text.begin(), text.end(), is_digit)) {
-    delta::Version version = 0;
-    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), version);
-    if (failed == std::errc()) return cdf::Bound(version);
-    return invalid_argument("DELTA_VERSION_INVALID", "{} is no version", text);
-  }
-  SL_ASSIGN(const auto time, parse_timestamp(connection, text));
-  return cdf::Bound(time);
-}
-
 }  // namespace
 
 Result<delta::Table> feed_table_at(const Context& context, const std::string& path) {
@@ -109,6 +98,17 @@ Result<cdf::Timestamp> parse_timestamp(duck::Connection& connection, const std::
   const auto [end, failed] = std::from_chars(number.data(), number.data() + number.size(), time.us);
   if (failed != std::errc()) return not_a_timestamp(text);
   return time;
+}
+
+Result<cdf::Bound> parse_bound(duck::Connection& connection, const std::string& text) {
+  if (!text.empty() && std::all_of(text.begin(), text.end(), is_digit)) {
+    delta::Version version = 0;
+    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), version);
+    if (failed == std::errc()) return cdf::Bound(version);
+    return invalid_argument("DELTA_VERSION_INVALID", "{} is no version", text);
+  }
+  SL_ASSIGN(const auto time, parse_timestamp(connection, text));
+  return cdf::Bound(time);
 }
 
 bool tolerates_out_of_range(const Context& context) {

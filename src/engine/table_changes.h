@@ -22,6 +22,9 @@ Result<delta::Table> feed_table_at(const Context& context, const std::string& pa
 // "2026-01-31[ 12:00:00[.123]][ +01:00]", UTC without an offset. Errors: DELTA_TIMESTAMP_INVALID.
 Result<cdf::Timestamp> parse_timestamp(duck::Connection& connection, const std::string& text);
 
+// A version, or a timestamp. Errors: DELTA_VERSION_INVALID, those of parse_timestamp.
+Result<cdf::Bound> parse_bound(duck::Connection& connection, const std::string& text);
+
 // The setting under which ends after the newest commit are no errors.
 bool tolerates_out_of_range(const Context& context);
 

@@ -89,13 +89,15 @@ const char* refused_name(const sql::Statement& statement) {
 
 class Builder {
  public:
-  Builder(const PipelineSpec& spec, storage::Store& store, const catalog::Warehouse& warehouse)
-      : spec_(spec), store_(store), warehouse_(warehouse) {
+  Builder(const PipelineSpec& spec, storage::Store& store, const catalog::Warehouse& warehouse,
+          const ProgramDeclarations& declared)
+      : spec_(spec), store_(store), warehouse_(warehouse), declared_(declared) {
     out_.graph.defaults = spec.defaults;
   }
 
   BuiltGraph build() {
     parse_files();
+    parse_declared();
     for (const auto& statement : statements_) declare(statement);
     for (const auto& statement : statements_) add_flow(statement);
     check_views();
@@ -135,6 +137,7 @@ class Builder {
 
   void parse_files() {
     for (const auto& file : spec_.files) {
+      if (file.is_python()) continue;
       auto text = file.text ? Result<std::string>(*file.text) : store_.read(file.path);
       if (!text.ok()) {
         fail({file.display, 0, 0}, text.error());
@@ -159,6 +162,18 @@ class Builder {
       for (auto& error : script.errors) fail({file.display, 0, 0}, std::move(error));
       for (const auto& name : script.doubtful_names) doubtful_.insert(fold_name(name));
       for (auto& statement : script.statements) statements_.push_back(std::move(statement));
+    }
+  }
+
+  void parse_declared() {
+    for (const auto& declared : declared_.statements) {
+      auto script = sql::parse_script(declared.sql, declared.key);
+      for (auto& error : script.errors) fail({declared.key, 0, 0}, std::move(error));
+      for (const auto& name : script.doubtful_names) doubtful_.insert(fold_name(name));
+      for (auto& statement : script.statements) {
+        if (!declared.function.empty()) functions_[statements_.size()] = declared.function;
+        statements_.push_back(std::move(statement));
+      }
     }
   }
 
@@ -238,6 +253,8 @@ class Builder {
     Flow flow;
     flow.place = statement.place;
     flow.definition = statement.text;
+    const auto function = functions_.find(static_cast<size_t>(&statement - statements_.data()));
+    if (function != functions_.end()) flow.snapshot_function = function->second;
     if (const auto* table = std::get_if<sql::CreateStreamingTable>(&statement.body)) {
       if (dataset_of_.count(&statement) == 0) return;
       flow.target = dataset_of_.at(&statement);
@@ -673,8 +690,10 @@ class Builder {
   const PipelineSpec& spec_;
   storage::Store& store_;
   const catalog::Warehouse& warehouse_;
+  const ProgramDeclarations& declared_;
   BuiltGraph out_;
   std::vector<sql::Statement> statements_;
+  std::map<size_t, std::string> functions_;  // by place in statements_
   std::set<std::string> doubtful_;
   bool doubtful_use_ = false;
   std::map<std::string, size_t> by_key_;
@@ -732,8 +751,8 @@ std::optional<size_t> Graph::find(const catalog::Warehouse& warehouse,
 }
 
 BuiltGraph build_graph(const PipelineSpec& spec, storage::Store& store,
-                       const catalog::Warehouse& warehouse) {
-  return Builder(spec, store, warehouse).build();
+                       const catalog::Warehouse& warehouse, const ProgramDeclarations& declared) {
+  return Builder(spec, store, warehouse, declared).build();
 }
 
 std::string draw_graph(const PipelineSpec& spec, const Graph& graph) {

@@ -11,6 +11,7 @@
 
 #include "catalog/warehouse.h"
 #include "cdc/plan.h"
+#include "pipeline/program.h"
 #include "pipeline/spec.h"
 #include "sql/query.h"
 
@@ -46,10 +47,13 @@ struct Flow {
   size_t target = 0;                            // in Graph::datasets
   sql::QueryPtr query;                          // what the flow reads
   std::optional<cdc::Declaration> declaration;  // kAutoCdc
-  std::vector<size_t> upstream;                 // tables of this pipeline it reads, through views
-  std::string definition;                       // fingerprint of its text and of the views it reads
-  bool mentions_metadata = false;               // its text or its views' name _metadata
-  bool mentions_row_index = false;              // … and row_index or the whole of it
+  // A function of the pipeline's program gives the snapshots and versions of AUTO CDC FROM
+  // SNAPSHOT, by this name; the query means nothing then.
+  std::string snapshot_function;
+  std::vector<size_t> upstream;     // tables of this pipeline it reads, through views
+  std::string definition;           // fingerprint of its text and of the views it reads
+  bool mentions_metadata = false;   // its text or its views' name _metadata
+  bool mentions_row_index = false;  // … and row_index or the whole of it
   SourcePlace place;
 };
 
@@ -72,9 +76,11 @@ struct BuiltGraph {
   std::vector<Error> warnings;
 };
 
-// Parses the spec's files and builds the graph.
+// Parses the spec's .sql files and what its .py files declared, and builds the graph. Places in the
+// SQL of a program's statement name its key as the file.
 BuiltGraph build_graph(const PipelineSpec& spec, storage::Store& store,
-                       const catalog::Warehouse& warehouse);
+                       const catalog::Warehouse& warehouse,
+                       const ProgramDeclarations& declared = {});
 
 // Text picture: for each target its flows and what they read.
 std::string draw_graph(const PipelineSpec& spec, const Graph& graph);

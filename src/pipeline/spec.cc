@@ -161,11 +161,11 @@ class Loader {
     if (!info.ok()) {
       Error error = info.error();
       if (error.kind == ErrorKind::kNotFound) {
-        error =
-            not_found("PIPELINE_NOT_FOUND",
-                      "there is no pipeline at '{}': name a folder with .sql files or a spec file; "
-                      "'strandline init NAME' makes one",
-                      given_.empty() ? "." : given_);
+        error = not_found(
+            "PIPELINE_NOT_FOUND",
+            "there is no pipeline at '{}': name a folder with .sql or .py files or a spec file; "
+            "'strandline init NAME' makes one",
+            given_.empty() ? "." : given_);
       }
       out_.errors.push_back(std::move(error));
       return std::move(out_);
@@ -249,7 +249,7 @@ class Loader {
     if (out_.spec.files.empty() && out_.errors.empty()) {
       out_.errors.push_back(
           not_found("PIPELINE_EMPTY",
-                    "'{}' holds no .sql file: write the pipeline's statements into "
+                    "'{}' holds no .sql or .py file: write the pipeline's statements into "
                     "one, or name the folder that has them",
                     display_of(shown_root_, out_.spec.root, folder)));
     }
@@ -258,15 +258,8 @@ class Loader {
   void add_file(const std::string& path) {
     const std::string below = path.substr(out_.spec.root.size());
     if (below.rfind("/explorations/", 0) == 0) return;
-    if (ends_with(path, ".sql")) {
+    if (ends_with(path, ".sql") || ends_with(path, ".py"))
       out_.spec.files.push_back({path, display_of(shown_root_, out_.spec.root, path)});
-    } else if (ends_with(path, ".py")) {
-      Error error = unsupported("PYTHON_PIPELINE",
-                                "Python files of a pipeline are not supported yet: write these "
-                                "statements in a .sql file or leave the file out of 'libraries'");
-      error.place = SourcePlace{display_of(shown_root_, out_.spec.root, path), 0, 0};
-      out_.errors.push_back(std::move(error));
-    }
   }
 
   void sort_files() {

@@ -20,6 +20,8 @@ struct PipelineFile {
   std::string display;  // as messages name it: below the folder as the user wrote it
   // The text, where it is not what the file holds.
   std::optional<std::string> text = {};
+
+  bool is_python() const { return path.size() > 3 && path.compare(path.size() - 3, 3, ".py") == 0; }
 };
 
 struct PipelineSpec {
@@ -28,7 +30,7 @@ struct PipelineSpec {
   std::string warehouse;  // absolute folder
   catalog::Defaults defaults;
   std::map<std::string, std::string> configuration;
-  std::vector<PipelineFile> files;  // .sql, sorted by path
+  std::vector<PipelineFile> files;  // .sql and .py, sorted by path
   // A table that is declared on its own (table_pipeline.h): the one dataset.
   bool of_one_table = false;
 };

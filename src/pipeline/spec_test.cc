@@ -86,13 +86,16 @@ TEST_F(SpecTest, BrokenYamlHasAPlace) {
   EXPECT_GT(loaded.errors[0].place->line, 0);
 }
 
-TEST_F(SpecTest, PythonIsRefusedByName) {
-  put("/p/transformations/a.sql", "");
-  put("/p/transformations/b.py", "");
+TEST_F(SpecTest, PythonFilesAreOfThePipeline) {
+  put("/p/transformations/b.sql", "");
+  put("/p/transformations/a.py", "");
+  put("/p/transformations/a.pyc", "");
   const auto loaded = load_spec(*store_, "/p", {});
-  ASSERT_EQ(loaded.errors.size(), 1u);
-  EXPECT_EQ(loaded.errors[0].kind, ErrorKind::kUnsupported);
-  EXPECT_EQ(loaded.errors[0].place->file, "/p/transformations/b.py");
+  ASSERT_TRUE(loaded.errors.empty());
+  ASSERT_EQ(loaded.spec.files.size(), 2u);
+  EXPECT_EQ(loaded.spec.files[0].display, "/p/transformations/a.py");
+  EXPECT_TRUE(loaded.spec.files[0].is_python());
+  EXPECT_FALSE(loaded.spec.files[1].is_python());
 }
 
 TEST_F(SpecTest, MissingAndEmptyPipelines) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <thread>
 #include <tuple>
@@ -16,6 +17,7 @@
 #include "pipeline/flow_run.h"
 #include "pipeline/lock.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/program.h"
 #include "sql/duckdb_printer.h"
 #include "sql/names.h"
 
@@ -151,6 +153,8 @@ class Update {
       report_.flows.push_back(run->report());
       for (const auto& warning : run->warnings()) report_.warnings.push_back(warning);
     }
+    tell_program_places(&report_.errors);
+    tell_program_places(&report_.warnings);
     if (listener_ && report_.status != UpdateStatus::kInvalid)
       tell(Progress::Kind::kUpdateDone, "", "");
     return std::move(report_);
@@ -197,11 +201,14 @@ class Update {
     context_.parquet = duck::make_parquet_port(database);
     SL_ASSIGN(context_.warehouse,
               catalog::Warehouse::open(context_.store, context_.parquet, context_.spec.warehouse));
-    auto built = build_graph(context_.spec, *context_.store, *context_.warehouse);
+    ProgramDeclarations declared;
+    SL_TRY(run_python(&declared));
+    auto built = build_graph(context_.spec, *context_.store, *context_.warehouse, declared);
     context_.graph = std::move(built.graph);
     report_.warnings = std::move(built.warnings);
     report_.graph = draw_graph(context_.spec, context_.graph);
     std::vector<Error> errors = std::move(loaded.errors);
+    for (auto& error : declared.errors) errors.push_back(std::move(error));
     for (auto& error : built.errors) errors.push_back(std::move(error));
     std::vector<FlowRun*> known;  // whose sources are all found
     for (const auto& flow : context_.graph.flows) {
@@ -229,6 +236,29 @@ class Update {
       if (running_ != nullptr) tell(Progress::Kind::kStage, running_->flow().name, stage);
     };
     return {};
+  }
+
+  // What the pipeline's .py files declare.
+  Status run_python(ProgramDeclarations* declared) {
+    std::vector<PipelineFile> files;
+    for (const auto& file : context_.spec.files) {
+      if (file.is_python()) files.push_back(file);
+    }
+    if (files.empty()) return {};
+    SL_ASSIGN(program_, Program::start(cancel_));
+    SL_ASSIGN(*declared, program_->declare(context_.spec, files));
+    for (const auto& statement : declared->statements)
+      program_places_[statement.key] = statement.place;
+    return {};
+  }
+
+  // A place in the SQL of a program's statement is told as the place in the program.
+  void tell_program_places(std::vector<Error>* errors) const {
+    for (auto& error : *errors) {
+      if (!error.place) continue;
+      const auto found = program_places_.find(error.place->file);
+      if (found != program_places_.end()) error.place = found->second;
+    }
   }
 
   // Tables named on the command line -> selected_, refreshed_.
@@ -700,6 +730,8 @@ class Update {
   std::shared_ptr<duck::Database> database_;
   std::unique_ptr<duck::Connection> connection_;
   std::shared_ptr<FileLock> lock_;
+  std::unique_ptr<Program> program_;  // null: the pipeline has no .py files
+  std::map<std::string, SourcePlace> program_places_;
   std::vector<std::unique_ptr<FlowRun>> runs_;
   std::vector<bool> selected_, refreshed_, failed_, blocked_;
   std::map<const FlowRun*, Error> check_failures_, recover_failures_;

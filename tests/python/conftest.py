@@ -1,5 +1,8 @@
 """Tests of the Python package. scripts/python.sh builds it into build/python, which build/venv finds."""
 
+import os
+import sys
+
 import pytest
 
 try:
@@ -7,7 +10,23 @@ try:
 except ImportError as missing:
     pytest.exit(f"the Python package is not built: run `make python` ({missing})", returncode=1)
 
+os.environ["STRANDLINE_PYTHON"] = sys.executable
+
 
 @pytest.fixture
 def warehouse(tmp_path):
     return strandline.connect(tmp_path / "warehouse")
+
+
+@pytest.fixture
+def pipeline(tmp_path):
+    """A pipeline of files given by name: pipeline({"a.py": "…"}) is its folder."""
+
+    def write(files, name="p"):
+        for file, text in files.items():
+            path = tmp_path / name / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        return tmp_path / name
+
+    return write

@@ -233,3 +233,44 @@ def test_arguments_are_checked():
         strandline.connect(threads="two")
     with pytest.raises(TypeError, match="text must be str"):
         strandline.connect().sql(1)
+
+
+def test_change_batches_go_on_from_the_checkpoint(warehouse, tmp_path):
+    warehouse.sql("CREATE TABLE t (id INT); INSERT INTO t VALUES (1), (2)")
+    table = warehouse.table("t")
+    checkpoint = tmp_path / "progress" / "t.json"
+    first = [batch.fetchall() for batch in table.change_batches(checkpoint)]
+    assert [(row[0], row[1]) for batch in first for row in batch] == [(1, "insert"), (2, "insert")]
+    warehouse.sql("INSERT INTO t VALUES (3); DELETE FROM t WHERE id = 1")
+    assert list(table.change_batches(checkpoint, max_files=1)) != []
+    assert list(table.change_batches(checkpoint)) == []
+    warehouse.sql("INSERT INTO t VALUES (4); INSERT INTO t VALUES (5)")
+    for batch in table.change_batches(checkpoint, max_files=1):
+        assert [row[0] for row in batch] == [4]
+        break  # stopped in its handling: it comes again
+    again = [[row[0] for row in batch] for batch in table.change_batches(checkpoint, max_files=1)]
+    assert again == [[4], [5]]
+
+
+def test_change_batches_from_a_start_and_following(warehouse, tmp_path):
+    warehouse.sql("CREATE TABLE t (id INT); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")
+    table = warehouse.table("t")
+    assert [row[0] for batch in table.change_batches(from_=2) for row in batch] == [2]
+    assert list(table.change_batches(from_="latest")) == []
+    with pytest.raises(strandline.StrandlineError, match="99"):
+        list(table.change_batches(from_=99))
+    following = table.change_batches(from_=2, follow=True, poll_seconds=0.05)
+    assert [row[0] for row in next(following)] == [2]
+    writer = threading.Timer(0.3, lambda: strandline.connect(warehouse.path).sql("INSERT INTO t VALUES (7)"))
+    writer.start()
+    assert [row[0] for row in next(following)] == [7]
+
+
+def test_a_checkpoint_of_another_table_is_refused(warehouse, tmp_path):
+    warehouse.sql("CREATE TABLE a (id INT); CREATE TABLE b (id INT); INSERT INTO b VALUES (1)")
+    list(warehouse.table("a").change_batches(tmp_path / "c"))
+    with pytest.raises(strandline.InvalidDataError, match="DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE"):
+        list(warehouse.table("b").change_batches(tmp_path / "c"))
+    (tmp_path / "c").write_text("not json")
+    with pytest.raises(strandline.CorruptError, match="DELTA_INVALID_SOURCE_OFFSET_FORMAT"):
+        list(warehouse.table("a").change_batches(tmp_path / "c"))

@@ -8,6 +8,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
+#include <strandline/changes.h>
 #include <strandline/strandline.h>
 
 #include <atomic>
@@ -171,16 +172,36 @@ class PySession {
   std::unique_ptr<Session> session_;
 };
 
-PySession* open_session(const std::string& warehouse, const std::string& catalog,
-                        const std::string& schema, const std::string& directory,
-                        int64_t memory_limit_bytes, int threads) {
+SessionOptions session_options(const std::string& warehouse, const std::string& catalog,
+                               const std::string& schema, const std::string& directory,
+                               int64_t memory_limit_bytes, int threads) {
   SessionOptions options;
   options.warehouse = warehouse;
   options.catalog = catalog;
   options.schema = schema;
   options.directory = directory;
   options.engine = {memory_limit_bytes, threads};
+  return options;
+}
+
+PySession* open_session(const std::string& warehouse, const std::string& catalog,
+                        const std::string& schema, const std::string& directory,
+                        int64_t memory_limit_bytes, int threads) {
+  const auto options =
+      session_options(warehouse, catalog, schema, directory, memory_limit_bytes, threads);
   return new PySession(check(wait_for([&] { return Session::open(options); }, [] {})));
+}
+
+std::unique_ptr<ChangeReader> open_changes(const std::string& warehouse, const std::string& catalog,
+                                           const std::string& schema, const std::string& directory,
+                                           int64_t memory_limit_bytes, int threads,
+                                           const std::string& table,
+                                           const std::optional<std::string>& from,
+                                           const std::string& checkpoint, int64_t max_files) {
+  const auto session =
+      session_options(warehouse, catalog, schema, directory, memory_limit_bytes, threads);
+  const ChangeReaderOptions options{table, from, checkpoint, max_files};
+  return check(wait_for([&] { return ChangeReader::open(session, options); }, [] {}));
 }
 
 const char* to_text(Progress::Kind kind) {
@@ -326,6 +347,18 @@ NB_MODULE(_core, m) {
       .def("write", &PySession::write)
       .def("cancel", &PySession::cancel);
 
+  nb::class_<ChangeReader>(m, "ChangeReader")
+      .def("next",
+           [](ChangeReader& reader) -> nb::object {
+             auto rows = check(wait_for([&] { return reader.next(); }, [] {}));
+             if (!rows) return nb::none();
+             return nb::cast(new PyRows(std::move(rows)), nb::rv_policy::take_ownership);
+           })
+      .def("commit", [](ChangeReader& reader) { check(reader.commit()); });
+
+  m.def("open_changes", &open_changes, "warehouse"_a, "catalog"_a, "schema"_a, "directory"_a,
+        "memory_limit_bytes"_a, "threads"_a, "table"_a, "from_"_a.none(), "checkpoint"_a,
+        "max_files"_a);
   m.def("open_session", &open_session, nb::rv_policy::take_ownership);
   m.def("run_update", &run, "pipeline"_a, "warehouse"_a.none(), "refresh"_a, "tables"_a,
         "allow_missing_sources"_a, "dry_run"_a, "memory_limit_bytes"_a, "threads"_a,

@@ -47,6 +47,22 @@ class Session:
     def write(self, table: str, rows: object, overwrite: bool) -> None: ...
     def cancel(self) -> None: ...
 
+class ChangeReader:
+    def next(self) -> Optional[Rows]: ...
+    def commit(self) -> None: ...
+
+def open_changes(
+    warehouse: str,
+    catalog: str,
+    schema: str,
+    directory: str,
+    memory_limit_bytes: int,
+    threads: int,
+    table: str,
+    from_: Optional[str],
+    checkpoint: str,
+    max_files: int,
+) -> ChangeReader: ...
 def open_session(
     warehouse: str, catalog: str, schema: str, directory: str, memory_limit_bytes: int, threads: int
 ) -> Session: ...

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional
@@ -9,7 +11,7 @@ from typing import Any, Optional
 from . import _core
 from ._arguments import accept
 from ._warehouse import Warehouse, connect
-from .errors import CancelledError, StrandlineError, UpdateError
+from .errors import CancelledError, NotFoundError, StrandlineError, UpdateError
 
 
 @dataclass(frozen=True)
@@ -92,12 +94,18 @@ class Pipeline:
 
     def __init__(self, path: Any, *, warehouse: Any = None) -> None:
         self._path = str(path)
-        name, directory, place, catalog, schema = _core.locate_pipeline(self._path)
-        self.name = name
-        self.directory = directory
-        self.warehouse_path = place if warehouse is None else str(warehouse)
-        self._defaults = (catalog, schema)
         self._given = None if warehouse is None else str(warehouse)
+        try:
+            place = _core.locate_pipeline(self._path)
+        except NotFoundError:
+            folder = os.path.abspath(self._path)
+            if not os.path.isdir(folder):
+                raise
+            # A plain folder of files, with nothing that says more.
+            place = (os.path.basename(folder), folder, os.path.join(folder, "warehouse"), "main", "default")
+        self.name, self.directory, self.warehouse_path, *self._defaults = place
+        if self._given is not None:
+            self.warehouse_path = self._given
 
     def run(
         self,
@@ -130,6 +138,9 @@ class Pipeline:
         tables = refresh if refresh is not None else full_refresh
         if isinstance(tables, str):
             raise TypeError(f"refresh and full_refresh take a list of names, not {tables!r}")
+
+        # Its .py files run with this interpreter.
+        os.environ.setdefault("STRANDLINE_PYTHON", sys.executable)
 
         def tell(kind: str, flow: str, stage: str, rows: int, elapsed: float, fraction: float) -> None:
             if progress is not None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import os
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, Optional, Union
 
@@ -33,10 +36,8 @@ def connect(
     accept("memory_limit_bytes", memory_limit_bytes, int)
     accept("threads", threads, int)
     path = "" if warehouse is None else str(warehouse)
-    session = _core.open_session(
-        path, accept("catalog", catalog, str), accept("schema", schema, str), "", memory_limit_bytes, threads
-    )
-    return Warehouse(session, path)
+    options = (path, accept("catalog", catalog, str), accept("schema", schema, str), "", memory_limit_bytes, threads)
+    return Warehouse(_core.open_session(*options), options)
 
 
 @dataclass(frozen=True)
@@ -62,9 +63,10 @@ class Version:
 class Warehouse:
     """An open warehouse. Not thread-safe, but for :meth:`cancel`; see :func:`connect`."""
 
-    def __init__(self, session: _core.Session, path: str) -> None:
+    def __init__(self, session: _core.Session, options: tuple[str, str, str, str, int, int]) -> None:
         self._session = session
-        self.path = path
+        self._options = options
+        self.path = options[0]
 
     def sql(self, text: str) -> Result:
         """Runs SQL and gives the rows of its last statement.
@@ -206,8 +208,51 @@ class Table:
         bounds = [_bound("from_", from_)] + ([] if to is None else [_bound("to", to)])
         return self._warehouse.sql(f"SELECT * FROM table_changes({_literal(self.name)}, {', '.join(bounds)})")
 
+    def change_batches(
+        self,
+        checkpoint: Any = None,
+        from_: Optional[VersionOrTime] = None,
+        *,
+        follow: bool = False,
+        poll_seconds: float = 1.0,
+        max_files: int = 1000,
+    ) -> Iterator[Result]:
+        """The change data feed as batches, to read on from where a program stopped.
+
+        Each batch is a :class:`Result` with the rows of :meth:`changes`. When the next one is asked
+        for, the batches before it are done, which the checkpoint remembers; a batch in whose
+        handling the program stopped comes again.
+
+        :param checkpoint: a file; None: nothing is remembered.
+        :param from_: the first commit, without a checkpoint there: a version, a time, or
+            ``"latest"`` for what comes from now on. None: this table's rows as inserts, then what
+            comes.
+        :param follow: then waits for commits, without end; else it ends when nothing is new.
+        :param poll_seconds: how often it looks for one.
+        :param max_files: data files of one batch; the first commit is taken whatever its size.
+        :raises CorruptError: the checkpoint is not one. :raises InvalidDataError: of another table.
+        """
+        start = None if from_ is None else _bound("from_", from_).strip("'")
+        path = "" if checkpoint is None else os.path.abspath(checkpoint)
+        reader = _core.open_changes(
+            *self._warehouse._options, self.name, start, path, accept("max_files", max_files, int)
+        )
+        return _batches(reader, follow, poll_seconds)
+
     def __repr__(self) -> str:
         return f"<strandline.Table {self.name} version {self.version}: {self.schema_text}>"
+
+
+def _batches(reader: _core.ChangeReader, follow: bool, poll_seconds: float) -> Iterator[Result]:
+    while True:
+        rows = reader.next()
+        if rows is not None:
+            yield Result(rows)
+        reader.commit()
+        if rows is None:
+            if not follow:
+                return
+            time.sleep(poll_seconds)
 
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)

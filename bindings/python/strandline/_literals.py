@@ -1,0 +1,271 @@
+"""Python values as SQL: ``createDataFrame``."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Optional
+
+from sqlframe.standalone import types as spark_types
+from sqlglot import exp
+from sqlglot import parse_one
+
+from ._arguments import given
+from ._columns import literal, quote
+from .errors import InvalidArgumentError
+
+Type = exp.DataType
+
+
+def parse_ddl(text: str) -> list[tuple[str, Type]]:
+    """``"id INT, name: STRING"`` as names and types."""
+    columns = []
+    for piece in _pieces(text):
+        piece = piece.strip()
+        if piece.startswith("`"):
+            end = piece.index("`", 1)
+            while piece[end + 1 : end + 2] == "`":
+                end = piece.index("`", end + 2)
+            name, rest = piece[1:end].replace("``", "`"), piece[end + 1 :]
+        else:
+            cut = next((i for i, c in enumerate(piece) if c in " :\t\n"), len(piece))
+            name, rest = piece[:cut], piece[cut:]
+        words = rest.strip().lstrip(":").strip()
+        upper = words.upper()
+        for mark in (" NOT NULL", " COMMENT "):
+            if mark in f"{upper} ":
+                at = f"{upper} ".index(mark)
+                words, upper = words[:at], upper[:at]
+        if not name or not words:
+            raise InvalidArgumentError(
+                f"schema: '{piece}' is not a column; write it as in 'id INT, name STRING'", "PARSE_SYNTAX_ERROR"
+            )
+        columns.append((name, _type(words)))
+    return columns
+
+
+def _pieces(text: str) -> Iterable[str]:
+    depth, begin, quoted = 0, 0, False
+    for i, c in enumerate(text):
+        if c == "`":
+            quoted = not quoted
+        elif quoted:
+            continue
+        elif c in "<(":
+            depth += 1
+        elif c in ">)":
+            depth -= 1
+        elif c == "," and depth == 0:
+            yield text[begin:i]
+            begin = i + 1
+    yield text[begin:]
+
+
+def _type(text: str) -> Type:
+    try:
+        return exp.DataType.build(text, dialect="spark")
+    except Exception:
+        raise InvalidArgumentError(f"schema: '{text}' is not a type", "PARSE_SYNTAX_ERROR") from None
+
+
+def columns_of(schema: Any) -> tuple[Optional[list[str]], Optional[list[Type]]]:
+    """Names and types, as far as the schema says them."""
+    if schema is None:
+        return None, None
+    if isinstance(schema, str):
+        if not any(c in schema for c in " :\t\n"):
+            return ["value"], [_type(schema)]
+        columns = parse_ddl(schema)
+        return [name for name, _ in columns], [type_ for _, type_ in columns]
+    if hasattr(schema, "fields"):
+        return [f.name for f in schema.fields], [_type(f.dataType.simpleString()) for f in schema.fields]
+    if isinstance(schema, (list, tuple)) and all(isinstance(name, str) for name in schema):
+        return list(schema), None
+    raise TypeError(f"schema must be DDL such as 'id INT, x STRING', a StructType or a list of names, not {given(schema)}")
+
+
+def values_query(data: Any, schema: Any) -> str:
+    """A query that gives the rows."""
+    names, types = columns_of(schema)
+    if hasattr(data, "to_dict") and hasattr(data, "columns"):  # a pandas frame
+        names = names or [str(name) for name in data.columns]
+        data = [tuple(None if value is None or value != value else value for value in row)
+                for row in data.astype(object).itertuples(index=False)]  # fmt: skip
+    elif hasattr(data, "to_pylist"):  # Arrow data
+        names = names or list(data.schema.names)
+        data = [tuple(row.values()) for row in data.to_pylist()]
+    rows, names = _rows(list(data), names)
+    if types is None:
+        if not rows:
+            raise InvalidArgumentError("createDataFrame() of no rows needs a schema with types, as in 'id INT'",
+                                       "CANNOT_INFER_EMPTY_SCHEMA")  # fmt: skip
+        types = [_inferred(names[i], [row[i] for row in rows]) for i in range(len(names))]
+    if len(types) != len(names):
+        raise InvalidArgumentError(f"schema has {len(types)} types for {len(names)} columns", "NUM_COLUMNS_MISMATCH")
+    if not rows:
+        nulls = ", ".join(f"{_typed(None, type_)} AS {quote(name)}" for name, type_ in zip(names, types))
+        return f"SELECT {nulls} WHERE false"
+    items = ", ".join(
+        (f"col{i + 1}" if _has_struct(type_) else f"CAST(col{i + 1} AS {_spelled(type_)})") + f" AS {quote(name)}"
+        for i, (name, type_) in enumerate(zip(names, types))
+    )
+    texts = [
+        "(" + ", ".join((_typed if _has_struct(type_) else value_text)(value, type_) for value, type_ in zip(row, types)) + ")"
+        for row in rows
+    ]
+    return f"SELECT {items} FROM VALUES {', '.join(texts)}"
+
+
+def _rows(data: list[Any], names: Optional[list[str]]) -> tuple[list[tuple[Any, ...]], list[str]]:
+    rows: list[tuple[Any, ...]] = []
+    for one in data:
+        fields = getattr(one, "__fields__", None)
+        if isinstance(one, Mapping) or (isinstance(fields, (list, tuple)) and not isinstance(one, Mapping)):
+            record = dict(one) if isinstance(one, Mapping) else dict(zip(fields, one))  # type: ignore[arg-type]
+            names = names if names is not None else list(record)
+            if isinstance(one, Mapping) or set(names) == set(record):
+                rows.append(tuple(record.get(name) for name in names))
+            else:
+                rows.append(tuple(one))
+        elif isinstance(one, (list, tuple)):
+            rows.append(tuple(one))
+        else:
+            rows.append((one,))
+    width = len(rows[0]) if rows else len(names or [])
+    if names is None:
+        names = [f"_{i + 1}" for i in range(width)]
+    for row in rows:
+        if len(row) != len(names):
+            raise InvalidArgumentError(
+                f"createDataFrame(): the row {row!r} has {len(row)} values for the columns {', '.join(names)}",
+                "AXIS_LENGTH_MISMATCH")  # fmt: skip
+    return rows, names
+
+
+def _inferred(name: str, values: Sequence[Any]) -> Type:
+    kinds = {type(value) for value in values if value is not None}
+    if not kinds:
+        return _type("STRING")
+    if kinds <= {int, float} and len(kinds) == 2:
+        return _type("DOUBLE")
+    if len(kinds) > 1:
+        raise InvalidArgumentError(
+            f"column {name} has values of {', '.join(sorted(kind.__name__ for kind in kinds))}: give a schema",
+            "CANNOT_DETERMINE_TYPE")  # fmt: skip
+    kind = kinds.pop()
+    present = [value for value in values if value is not None]
+    plain = {
+        bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", str: "STRING", bytes: "BINARY", bytearray: "BINARY",
+        datetime.date: "DATE", datetime.datetime: "TIMESTAMP", decimal.Decimal: "DECIMAL(38,18)",
+    }  # fmt: skip
+    if kind in plain:
+        return _type(plain[kind])
+    if issubclass(kind, (list, tuple)) and not hasattr(present[0], "__fields__"):
+        return _type(f"ARRAY<{_spelled(_inferred(name, [item for value in present for item in value]))}>")
+    if issubclass(kind, Mapping):
+        keys = _inferred(name, [key for value in present for key in value])
+        items = _inferred(name, [item for value in present for item in value.values()])
+        return _type(f"MAP<{_spelled(keys)}, {_spelled(items)}>")
+    if hasattr(present[0], "__fields__"):
+        fields = present[0].__fields__
+        inside = ", ".join(
+            f"{quote(field)}: {_spelled(_inferred(field, [value[i] for value in present]))}"
+            for i, field in enumerate(fields)
+        )
+        return _type(f"STRUCT<{inside}>")
+    raise InvalidArgumentError(f"column {name} has values of type {kind.__name__}: give a schema", "CANNOT_DETERMINE_TYPE")
+
+
+def _spelled(type_: Type) -> str:
+    return str(type_.sql(dialect="spark", identify=True))
+
+
+def value_text(value: Any, type_: Type) -> str:
+    """A literal that CAST makes a value of the type."""
+    if value is None:
+        return "NULL"
+    kind = type_.this
+    if kind in (Type.Type.ARRAY, Type.Type.LIST) and isinstance(value, (list, tuple)):
+        return f"array({', '.join(_typed(item, type_.expressions[0]) for item in value)})"
+    if kind == Type.Type.MAP and isinstance(value, Mapping):
+        pairs = ((_typed(k, type_.expressions[0]), _typed(v, type_.expressions[1])) for k, v in value.items())
+        return f"map({', '.join(f'{k}, {v}' for k, v in pairs)})"
+    if kind == Type.Type.STRUCT:
+        fields = [(one.name, one.args["kind"]) for one in type_.expressions]
+        items = [value.get(name) for name, _ in fields] if isinstance(value, Mapping) else list(value)
+        return "named_struct(" + ", ".join(
+            f"{literal(name)}, {_typed(item, inner)}" for (name, inner), item in zip(fields, items)) + ")"  # fmt: skip
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value) if -(2**31) < value < 2**31 else literal(str(value))
+    if isinstance(value, float):
+        if math.isnan(value):
+            return literal("NaN")
+        return literal("Infinity" if value > 0 else "-Infinity") if math.isinf(value) else literal(repr(value))
+    if isinstance(value, decimal.Decimal):
+        return literal(format(value, "f"))
+    if isinstance(value, str):
+        return literal(value)
+    if isinstance(value, (bytes, bytearray)):
+        return f"X'{bytes(value).hex()}'"
+    if isinstance(value, datetime.datetime):
+        if value.tzinfo is not None:
+            value = value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+        return literal(value.isoformat(" "))
+    if isinstance(value, datetime.date):
+        return literal(value.isoformat())
+    if hasattr(value, "item"):  # numpy's scalars
+        return value_text(value.item(), type_)
+    raise InvalidArgumentError(f"createDataFrame(): {given(value)} is not a value of a column", "CANNOT_CONVERT_TYPE")
+
+
+def _has_struct(type_: Type) -> bool:
+    return any(node.this == Type.Type.STRUCT for node in type_.find_all(Type))
+
+
+def _typed(value: Any, type_: Type) -> str:
+    """A value of the type. Structs are built: there is no CAST to one."""
+    if not _has_struct(type_):
+        return f"CAST({value_text(value, type_)} AS {_spelled(type_)})"
+    return value_text(value, type_) if value is not None else f"IF(false, {_sample(type_)}, NULL)"
+
+
+def _sample(type_: Type) -> str:
+    """Some value of the type, made of nulls."""
+    if type_.this == Type.Type.STRUCT:
+        fields = ((one.name, one.args["kind"]) for one in type_.expressions)
+        return "named_struct(" + ", ".join(f"{literal(name)}, {_typed(None, inner)}" for name, inner in fields) + ")"
+    inner = [_typed(None, one) for one in type_.expressions]
+    return f"{'map' if type_.this == Type.Type.MAP else 'array'}({', '.join(inner)})"
+
+
+_PLAIN_TYPES = {
+    "BOOLEAN": "BooleanType", "TINYINT": "ByteType", "SMALLINT": "ShortType", "INT": "IntegerType", "BIGINT": "LongType",
+    "FLOAT": "FloatType", "DOUBLE": "DoubleType", "STRING": "StringType", "BINARY": "BinaryType", "DATE": "DateType",
+    "TIMESTAMP": "TimestampType", "TIMESTAMP_NTZ": "TimestampNTZType",
+}  # fmt: skip
+
+
+def struct_type(columns: Sequence[tuple[str, str]]) -> Any:
+    """A StructType of names and types as SQL spells them."""
+    return spark_types.StructType([spark_types.StructField(name, _data_type(type_), True) for name, type_ in columns])
+
+
+def _data_type(text: str) -> Any:
+    upper = text.upper()
+    if upper in _PLAIN_TYPES:
+        return getattr(spark_types, _PLAIN_TYPES[upper])()
+    if upper.startswith("DECIMAL"):
+        precision, scale = (int(part) for part in upper[len("DECIMAL(") : -1].split(","))
+        return spark_types.DecimalType(precision, scale)
+    inside = text[text.index("<") + 1 : -1]
+    if upper.startswith("ARRAY<"):
+        return spark_types.ArrayType(_data_type(inside.strip()), True)
+    if upper.startswith("MAP<"):
+        key, value = _pieces(inside)
+        return spark_types.MapType(_data_type(key.strip()), _data_type(value.strip()), True)
+    fields = [(piece.partition(":")[0].strip().strip("`"), piece.partition(":")[2].strip()) for piece in _pieces(inside)]
+    return struct_type(fields)

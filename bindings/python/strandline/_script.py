@@ -1,0 +1,74 @@
+"""``strandline python file.py``: a program with ``spark`` and ``dbutils`` over a warehouse."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import sys
+import traceback
+import types
+from pathlib import Path
+from typing import Any
+
+from ._imports import resolving
+from ._spark import SparkSession
+from ._volumes import DbUtils, Volumes
+from ._warehouse import Warehouse, connect
+from .errors import StrandlineError
+
+_PACKAGE = str(Path(__file__).parent)
+
+
+def run(path: str, warehouse: Warehouse, root: str = ".", name: str = "__main__") -> Any:
+    """Runs a file; gives the value of its last statement, if that is an expression."""
+    text = Path(path).read_text(encoding="utf-8")
+    volumes = Volumes(None, root)
+    spark = SparkSession(lambda: warehouse, volumes)
+    module = types.ModuleType(name)
+    module.__file__ = path
+    if name == "__main__":
+        sys.modules[name] = module
+    module.__dict__.update(spark=spark, dbutils=DbUtils(volumes))
+    tree = ast.parse(text, path)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    with resolving(spark):
+        exec(compile(tree, path, "exec"), module.__dict__)
+        if last is not None:
+            assert isinstance(last, ast.Expr)
+            return eval(compile(ast.Expression(last.value), path, "eval"), module.__dict__)
+    return None
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser("strandline python")
+    parser.add_argument("--warehouse")
+    parser.add_argument("--catalog", default="main")
+    parser.add_argument("--schema", default="default")
+    parser.add_argument("file")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER)
+    given = parser.parse_args()
+    sys.argv = [given.file, *given.arguments]
+    sys.path.insert(0, str(Path(given.file).resolve().parent))
+    try:
+        run(given.file, connect(given.warehouse, catalog=given.catalog, schema=given.schema))
+    except StrandlineError as error:
+        _tell(error)
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
+    except Exception as error:
+        _tell(error)
+        print("".join(traceback.format_exception_only(type(error), error)).rstrip(), file=sys.stderr)
+        sys.exit(1)
+
+
+def _tell(error: BaseException) -> None:
+    """The user's part of the traceback."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(_PACKAGE)]
+    if frames:
+        sys.stdout.flush()
+        print("Traceback (most recent call last):", file=sys.stderr)
+        print("".join(traceback.format_list(frames)).rstrip(), file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

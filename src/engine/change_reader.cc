@@ -1,0 +1,105 @@
+#include <strandline/changes.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "base/error.h"
+#include "cdf/stream.h"
+#include "duck/change_scan.h"
+#include "duck/delta_io.h"
+#include "engine/handles.h"
+#include "engine/table_changes.h"
+
+namespace strandline {
+namespace engine {
+namespace {
+
+class TableChangeReader final : public ChangeReader {
+ public:
+  Status start(const SessionOptions& session, const ChangeReaderOptions& options) {
+    SL_ASSIGN(database_, duck::Database::open(
+                             {session.engine.memory_limit_bytes, session.engine.threads, ""}));
+    SL_ASSIGN(connection_, database_->connect());
+    context_.connection = connection_.get();
+    context_.store = storage::make_local_store();
+    context_.parquet = duck::make_parquet_port(database_);
+    context_.directory =
+        session.directory.empty() ? std::filesystem::current_path().string() : session.directory;
+    if (!session.catalog.empty()) context_.defaults.catalog = session.catalog;
+    if (!session.schema.empty()) context_.defaults.schema = session.schema;
+    if (!session.warehouse.empty()) {
+      SL_ASSIGN(warehouse_,
+                catalog::Warehouse::open(context_.store, context_.parquet, session.warehouse));
+      context_.warehouse = warehouse_.get();
+    }
+    SL_ASSIGN(auto table, feed_table(context_, options.table));
+    table_ = std::make_unique<delta::Table>(std::move(table));
+    SL_ASSIGN(const auto newest, table_->snapshot());
+    definition_ = cdf::without_files(*newest);
+    options_.max_files = options.max_files;
+    if (!options.checkpoint.empty()) {
+      checkpoint_ = context_.absolute_path(options.checkpoint);
+      const auto text = context_.store->read(checkpoint_);
+      if (text.ok()) {
+        SL_ASSIGN(given_, cdf::parse_offset(*text));
+        return {};
+      }
+      if (text.error().kind != ErrorKind::kNotFound) return text.error();
+    }
+    if (options.from == "latest") {
+      options_.start = cdf::FromLatest{};
+    } else if (options.from) {
+      SL_ASSIGN(const auto bound, parse_bound(*connection_, *options.from));
+      options_.start = bound;
+    }
+    SL_ASSIGN(given_, cdf::first_offset(*table_, options_));
+    return {};
+  }
+
+  Result<std::unique_ptr<RowStream>> next() override {
+    for (;;) {
+      SL_ASSIGN(const auto batch, cdf::next_batch(*table_, definition_, options_, given_));
+      if (batch.to == batch.from) return std::unique_ptr<RowStream>();
+      given_ = batch.to;
+      if (batch.plan.commits.empty()) continue;
+      SL_ASSIGN(std::shared_ptr<duck::Scan> scan,
+                duck::scan_changes(*connection_, *table_, batch.plan));
+      SL_ASSIGN(auto connection, database_->connect());
+      SL_ASSIGN(auto reader,
+                duck::RowReader::open(std::move(connection),
+                                      fmt::format("SELECT * FROM {} AS changes ORDER BY {}",
+                                                  scan->sql(), cdf::kCommitVersionColumn)));
+      return make_row_stream(std::move(reader), std::move(scan));
+    }
+  }
+
+  Status commit() override {
+    if (checkpoint_.empty()) return {};
+    SL_TRY(context_.store->make_directories(
+        std::filesystem::path(checkpoint_).parent_path().string()));
+    return context_.store->put(checkpoint_, cdf::print_offset(given_));
+  }
+
+ private:
+  std::shared_ptr<duck::Database> database_;
+  std::unique_ptr<duck::Connection> connection_;
+  std::shared_ptr<catalog::Warehouse> warehouse_;
+  Context context_;
+  std::unique_ptr<delta::Table> table_;
+  std::shared_ptr<const delta::Snapshot> definition_;
+  cdf::StreamOptions options_;
+  cdf::StreamOffset given_;
+  std::string checkpoint_;
+};
+
+}  // namespace
+}  // namespace engine
+
+Result<std::unique_ptr<ChangeReader>> ChangeReader::open(const SessionOptions& session,
+                                                         const ChangeReaderOptions& options) {
+  auto reader = std::make_unique<engine::TableChangeReader>();
+  SL_TRY(reader->start(session, options));
+  return std::unique_ptr<ChangeReader>(std::move(reader));
+}
+
+}  // namespace strandline

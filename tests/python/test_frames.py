@@ -1,0 +1,191 @@
+"""DataFrames: each method gives what PySpark gives; what there is not says what there is."""
+
+import datetime
+from decimal import Decimal
+
+import pytest
+
+import strandline
+from strandline import _imports, _spark, _volumes
+
+
+@pytest.fixture(scope="module")
+def names(tmp_path_factory):
+    """What user code sees."""
+    folder = tmp_path_factory.mktemp("frames")
+    warehouse = strandline.connect(folder / "warehouse")
+    warehouse.sql("CREATE TABLE users AS SELECT * FROM VALUES (1,'a',10), (2,'b',20), (3,NULL,30) AS t(userId, name, amt)")
+    warehouse.sql("CREATE TABLE orders AS SELECT * FROM VALUES (1, 5.5D), (1, 6.5D), (3, 7.5D) AS t(userId, price)")
+    spark = _spark.SparkSession(lambda: warehouse, _volumes.Volumes(None, str(folder)))
+    with _imports.resolving(spark):
+        from pyspark.sql import Row, Window
+        from pyspark.sql import functions as F
+
+        yield {"spark": spark, "F": F, "Row": Row, "Window": Window, "col": F.col, "datetime": datetime,
+               "Decimal": Decimal, "u": spark.read.table("users"), "o": spark.table("main.default.orders")}  # fmt: skip
+
+
+def rows(frame):
+    return sorted((tuple(row) for row in frame.collect()), key=repr)
+
+
+SAME = {
+    "u.select('userId', col('name').alias('nN')).filter('nN = \"a\"')": [(1, "a")],
+    "u.select('*', F.lit(1).alias('one')).where(col('name').isNull())": [(3, None, 30, 1)],
+    "u.selectExpr('userId + 1 AS x', 'upper(name) AS y').limit(9)": [(2, "A"), (3, "B"), (4, None)],
+    "u.withColumn('x', F.expr('userId + 1')).withColumn('AMT', F.lit('z')).filter(u.userId == 1)": [(1, "a", "z", 2)],
+    "u.withColumns({'a': col('amt') * 2, 'b': -col('amt')}).select('a', 'b').filter('a = 20')": [(20, -10)],
+    "u.drop('name', 'nope')": [(1, 10), (2, 20), (3, 30)],
+    "u.withColumnRenamed('name', 'n').select('n').distinct()": [("a",), ("b",), (None,)],
+    "u.toDF('x', 'y', 'z').filter('x = 1').select('z')": [(10,)],
+    "u.filter((col('amt') > 10) & ~col('userId').isin(3))": [(2, "b", 20)],
+    "u.where(u.name.like('a%') | (u['amt'] == 30)).select('userId')": [(1,), (3,)],
+    "u.join(o, 'userId', 'left').select('userId', 'price')": [(1, 5.5), (1, 6.5), (2, None), (3, 7.5)],
+    "u.join(o, ['userId']).join(u.select('userId', col('amt').alias('again')), 'userId').select('price', 'again')":
+        [(5.5, 10), (6.5, 10), (7.5, 30)],
+    "u.join(o, u.userId == o.userId).select(u.userId, (o.price * 2).alias('p')).filter('p > 12')": [(1, 13.0), (3, 15.0)],
+    "u.join(o, u.userId == o.userId, 'left_anti')": [(2, "b", 20)],
+    "u.join(o, u.userId == o.userId, 'semi').select('userId')": [(1,), (3,)],
+    "u.alias('a').join(u.alias('b'), F.expr('a.userId = b.userId + 1')).select('a.userId', col('b.name').alias('n'))":
+        [(2, "a"), (3, "b")],
+    "u.crossJoin(o).select('price').distinct()": [(5.5,), (6.5,), (7.5,)],
+    "u.join(o, 'userId').groupBy('name').agg(F.count('*').alias('c'), F.sum('price').alias('s'))": [("a", 2, 12.0), (None, 1, 7.5)],
+    "o.groupBy('userId').count().filter('count > 1')": [(1, 2)],
+    "o.groupBy(col('userId')).agg({'price': 'max', '*': 'count'})": [(1, 6.5, 2), (3, 7.5, 1)],
+    "o.agg(F.max('price'), F.avg('price'))": [(7.5, 6.5)],
+    "o.groupBy().sum('price')": [(19.5,)],
+    "u.select('userId').union(o.select('userId')).dropDuplicates()": [(1,), (2,), (3,)],
+    "u.unionByName(u.select('name', 'userId'), allowMissingColumns=True).filter('amt IS NULL').select('userId', 'name')":
+        [(1, "a"), (2, "b"), (3, None)],
+    "u.select('userId').intersect(o.select('userId'))": [(1,), (3,)],
+    "u.select('userId').subtract(o.select('userId'))": [(2,)],
+    "u.orderBy(col('amt').desc()).limit(1).select('userId')": [(3,)],
+    "u.sort('amt', ascending=False).limit(2).orderBy('amt').limit(1).select('amt')": [(20,)],
+    "u.select(F.when(col('amt') > 15, 'hi').otherwise('lo').alias('k')).distinct()": [("hi",), ("lo",)],
+    "u.select(F.struct('userId', 'name').alias('s')).select('s.name', col('s.userId')).filter('userId = 1')": [("a", 1)],
+    "o.withColumn('n', F.row_number().over(Window.partitionBy('userId').orderBy(F.desc('price')))).filter('n = 1').drop('n')":
+        [(1, 6.5), (3, 7.5)],
+    "spark.createDataFrame([([1, 2],)], ['a']).select(F.explode('a').alias('e'))": [(1,), (2,)],
+    "spark.sql('SELECT * FROM users WHERE userId = 1;').select('name')": [("a",)],
+    "(u.createOrReplaceTempView('uu'), spark.sql('WITH x AS (SELECT 1) SELECT count(*) FROM uu'))[1]": [(3,)],
+    "u.transform(lambda f, n: f.filter(f.userId == n), 2).select('userId')": [(2,)],
+    "u.select(col('amt').cast('string'), F.coalesce('name', F.lit('-')), F.concat_ws('/', 'name', col('amt').cast('string'))).limit(9)":
+        [("10", "a", "a/10"), ("20", "b", "b/20"), ("30", "-", "30")],
+    "u.select(F.to_date(F.lit('2026-01-31')).alias('d'), F.date_add(F.lit('2026-01-31').cast('date'), 1)).limit(1)":
+        [(datetime.date(2026, 1, 31), datetime.date(2026, 2, 1))],
+    "spark.range(2, 5)": [(2,), (3,), (4,)],
+    "spark.read.option('versionAsOf', 0).table('users').select('userId')": [(1,), (2,), (3,)],
+    "u.cache().repartition(4).persist().select('userId').limit(0)": [],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("code", SAME)
+def test_methods(code, names):
+    assert rows(eval(code, dict(names))) == sorted(SAME[code], key=repr)
+
+
+def test_the_same_frame_is_the_same_text(names):
+    code = "u.join(o, u.userId == o.userId).select(u.userId)._statement()"
+    assert eval(code, dict(names)) == eval(code, dict(names))
+
+
+CREATED = {
+    "[(1, 'x', None)], 'id INT, s STRING, d DOUBLE'": [(1, "x", None)],
+    "[Row(a=1, b=[1, 2], c={'k': 1.5})]": [(1, [1, 2], {"k": 1.5})],
+    "[{'b': 'x', 'a': 1}, {'a': 2}]": [("x", 1), (None, 2)],
+    "[(2**40, Decimal('1.50'), b'\\x00')], 'a: bigint, b: decimal(10,2), c: binary'": [(2**40, Decimal("1.50"), b"\x00")],
+    "[(datetime.date(2026, 1, 31), datetime.datetime(2026, 1, 31, 12))], 'd DATE, t TIMESTAMP_NTZ'":
+        [(datetime.date(2026, 1, 31), datetime.datetime(2026, 1, 31, 12))],
+    "[((1, ['q']),), (None,)], 's STRUCT<x: INT, y: ARRAY<STRING>>'": [({"x": 1, "y": ["q"]},), (None,)],
+    "[], 'a INT NOT NULL, `odd name` MAP<STRING, STRUCT<z: INT>>'": [],
+    "[(\"it's \\\\ \\n\", True)], ['s', 'b']": [("it's \\ \n", True)],
+    "[(float('nan'),), (float('-inf'),), (1e300,)], 'd DOUBLE'": [(1e300,), (float("-inf"),), (float("nan"),)],
+    "[1, 2], 'int'": [(1,), (2,)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments", CREATED)
+def test_create_data_frame(arguments, names):
+    found = rows(eval(f"spark.createDataFrame({arguments})", dict(names)))
+    assert repr(found) == repr(sorted(CREATED[arguments], key=repr))
+
+
+def test_create_from_pandas_and_arrow(names):
+    import pandas
+    import pyarrow
+
+    spark = names["spark"]
+    assert rows(spark.createDataFrame(pandas.DataFrame({"a": [1, 2], "b": ["x", None]}))) == [(1, "x"), (2, None)]
+    assert rows(spark.createDataFrame(pyarrow.table({"a": [1]}))) == [(1,)]
+
+
+def test_actions(names, capsys):
+    u = names["u"]
+    assert u.count() == 3 and u.first().userId == 1 and u.columns == ["userId", "name", "amt"]
+    assert u.orderBy("userId").take(1)[0]["name"] == "a" and not u.isEmpty() and u.head(2)[1].amt == 20
+    assert u.schema.simpleString() == "struct<userId:int,name:string,amt:int>" or "userId" in str(u.schema)
+    assert len(u.toPandas()) == 3 and u.toArrow().num_rows == 3 and "<table>" in u._repr_html_()
+    u.printSchema()
+    assert " |-- userId: int" in capsys.readouterr().out
+    names["spark"].createDataFrame([(9,)], "id INT").write.mode("append").saveAsTable("made")
+    names["spark"].createDataFrame([(8,)], "id INT").write.mode("append").saveAsTable("made")
+    assert rows(names["spark"].table("made")) == [(8,), (9,)]
+    names["spark"].sql("DROP TABLE made")
+    assert "SELECT" in repr(u) and not u.isStreaming
+
+
+def test_reading_files(names, tmp_path):
+    spark = names["spark"]
+    (tmp_path / "a.csv").write_text("id,name\n1,x\n2,\n")
+    frame = spark.read.format("csv").option("header", True).load(str(tmp_path / "a.csv"))
+    assert frame.dtypes == [("id", "STRING"), ("name", "STRING")] and rows(frame) == [("1", "x"), ("2", None)]
+    (tmp_path / "a.json").write_text('{"id": 1}\n')
+    assert rows(spark.read.schema("id BIGINT").json(str(tmp_path / "a.json"))) == [(1,)]
+
+
+WRONG = {
+    "u.nosuch": (AttributeError, "the columns are userId, name, amt"),
+    "u.dropna()": (AttributeError, "DataFrame.dropna is not supported; there are agg, alias,"),
+    "u.groupBy('name').pivot('x')": (AttributeError, "there are agg, count, sum, avg, min, max"),
+    "u.select(o.price)": (strandline.InvalidArgumentError, "belongs to another DataFrame"),
+    "u.join(u, u.userId == u.userId)": (strandline.InvalidArgumentError, "AMBIGUOUS_COLUMN_REFERENCE"),
+    "u.select(1)": (TypeError, "cols must be str or Column, not 1"),
+    "u.join(o, 'userId', 'sideways')": (ValueError, "how must be one of 'inner'"),
+    "u.unionByName(o)": (strandline.InvalidArgumentError, "allowMissingColumns=True"),
+    "u.dropDuplicates(['name'])": (strandline.UnsupportedError, "row_number"),
+    "spark.streams": (AttributeError, "there are read, readStream, table"),
+    "spark.read.format('xml').load('x')": (strandline.UnsupportedError, "csv, json, parquet and delta are"),
+    "spark.read.format('jdbc').load()": (strandline.UnsupportedError, "jdbc"),
+    "spark.read.option('nope', 1).table('users')": (strandline.InvalidArgumentError, "no option 'nope'"),
+    "spark.read.option('readChangeFeed', 'true').table('users')": (strandline.InvalidArgumentError, "startingVersion"),
+    "spark.read.table('nowhere').collect()": (strandline.NotFoundError, "nowhere"),
+    "spark.readStream.table('users').collect()": (strandline.InvalidArgumentError, "STREAMING_READ_AS_BATCH"),
+    "spark.createDataFrame([(1, 2)], ['a'])": (strandline.InvalidArgumentError, "has 2 values for the columns a"),
+    "spark.createDataFrame([])": (strandline.InvalidArgumentError, "CANNOT_INFER_EMPTY_SCHEMA"),
+    "spark.createDataFrame([(1,), ('x',)])": (strandline.InvalidArgumentError, "give a schema"),
+    "F.udf(lambda x: x)": (strandline.UnsupportedError, "functions in Python are not supported"),
+    "F.input_file_name()": (strandline.UnsupportedError, "_metadata.file_path"),
+    "F.no_such_function('a')": (AttributeError, "expr('SQL')"),
+    "u.withColumn('x', 1)": (TypeError, "must be Column, not 1"),
+}
+
+
+@pytest.mark.parametrize("code", WRONG)
+def test_what_there_is_not(code, names):
+    kind, message = WRONG[code]
+    with pytest.raises(kind) as caught:
+        eval(code, dict(names))
+    assert message in str(caught.value)
+
+
+def test_names_resolve_only_inside(names):
+    import sys
+
+    ours = sys.modules["pyspark"]
+    with _imports.resolving(names["spark"]):
+        import pyspark
+
+        assert pyspark is not ours and pyspark.__version__
+        with pytest.raises(ModuleNotFoundError, match="there are dlt, pyspark"):
+            import pyspark.ml  # noqa: F401
+    assert sys.modules["pyspark"] is ours
