@@ -189,3 +189,48 @@ def test_names_resolve_only_inside(names):
         with pytest.raises(ModuleNotFoundError, match="there are dlt, pyspark"):
             import pyspark.ml  # noqa: F401
     assert sys.modules["pyspark"] is ours
+
+
+@pytest.fixture
+def stream(tmp_path):
+    warehouse = strandline.connect(tmp_path / "warehouse")
+    warehouse.sql("CREATE TABLE s (id INT); INSERT INTO s VALUES (1)")
+    spark = _spark.SparkSession(lambda: warehouse, _volumes.Volumes(None, str(tmp_path)))
+    return spark, warehouse, spark.readStream.table("s").filter("id > 0")
+
+
+def test_a_stream_that_goes_on(stream, tmp_path):
+    spark, warehouse, frame = stream
+    writer = frame.writeStream.format("delta").outputMode("append").option("checkpointLocation", str(tmp_path / "c"))
+    query = writer.trigger(processingTime="100 milliseconds").toTable("copy")
+    query.processAllAvailable()
+    assert warehouse.sql("SELECT * FROM copy").fetchall() == [(1,)] and query.isActive
+    warehouse.sql("INSERT INTO s VALUES (2)")
+    query.processAllAvailable()
+    query.stop()
+    assert sorted(warehouse.sql("SELECT * FROM copy").fetchall()) == [(1,), (2,)] and not query.isActive
+    # The same checkpoint goes on, for this table alone.
+    warehouse.sql("INSERT INTO s VALUES (3)")
+    writer.trigger(availableNow=True).toTable("main.default.copy").awaitTermination()
+    assert sorted(warehouse.sql("SELECT * FROM copy").fetchall()) == [(1,), (2,), (3,)]
+    with pytest.raises(strandline.InvalidArgumentError, match="belongs to a stream into main.default.copy"):
+        writer.toTable("other")
+
+
+def test_wrong_streams(stream, tmp_path):
+    spark, warehouse, frame = stream
+    with pytest.raises(strandline.InvalidArgumentError, match="checkpointLocation"):
+        frame.writeStream.toTable("t")
+    with pytest.raises(strandline.UnsupportedError, match="appended"):
+        frame.writeStream.outputMode("complete")
+    with pytest.raises(strandline.InvalidArgumentError, match="'10 seconds'"):
+        frame.writeStream.trigger(processingTime="soon")
+    with pytest.raises(AttributeError, match="foreachBatch is not supported"):
+        frame.writeStream.foreachBatch(print)
+    with pytest.raises(strandline.InvalidArgumentError, match="WRITE_STREAM_NOT_ALLOWED"):
+        spark.read.table("s").writeStream
+    warehouse.sql("CREATE TABLE mine (id INT)")
+    query = frame.writeStream.option("checkpointLocation", str(tmp_path / "c")).trigger(once=True).toTable("mine")
+    with pytest.raises(strandline.UpdateError, match="mine"):
+        query.awaitTermination()
+    assert query.exception() is not None

@@ -76,7 +76,11 @@ def test_statements_run_once(warehouse):
     assert len(result.fetchall()) == 1
     with pytest.raises(strandline.InvalidArgumentError, match="RESULT_READ"):
         result.fetchall()
-    assert warehouse.sql("INSERT INTO t VALUES (2)").fetchall() == []
+    done = warehouse.sql("INSERT INTO t VALUES (2)")
+    assert done.fetchall() == [] and done.columns == [] and "without rows" in repr(done) and "done" in done._repr_html_()
+    with pytest.raises(strandline.InvalidArgumentError, match="NOT_A_QUERY"):
+        warehouse.sql("INSERT INTO t VALUES (2)").arrow()
+    warehouse.sql("DELETE FROM t WHERE id = 2; INSERT INTO t VALUES (2)")
     assert warehouse.sql("SELECT count(*) FROM t").fetchall() == [(2,)]
 
 

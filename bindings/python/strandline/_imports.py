@@ -26,6 +26,7 @@ def _contents(spark: Any) -> dict[str, dict[str, Any]]:
     from ._columns import functions
     from ._row import Row
     from ._spark import DataFrame, DataFrameReader, DataFrameWriter, DataStreamReader, GroupedData, SparkSession
+    from ._streams import DataStreamWriter, StreamingQuery
 
     class Builder:
         """``SparkSession.builder``: there is one session, ``spark``."""
@@ -64,7 +65,9 @@ def _contents(spark: Any) -> dict[str, dict[str, Any]]:
         | {"expr": functions.expr, "__getattr__": functions.__getattr__, "__all__": functions.__all__},
         "pyspark.sql.readwriter": {"DataFrameReader": DataFrameReader, "DataFrameWriter": DataFrameWriter},
         "pyspark.sql.session": {"SparkSession": Session},
-        "pyspark.sql.streaming": {"DataStreamReader": DataStreamReader},
+        "pyspark.sql.streaming": {
+            "DataStreamReader": DataStreamReader, "DataStreamWriter": DataStreamWriter, "StreamingQuery": StreamingQuery,
+        },
         "pyspark.sql.types": {name: getattr(types, name) for name in dir(types) if name[0].isupper()} | {"Row": Row},
         "pyspark.sql.window": {"Window": Window},
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, Optional, TypeVar, Union
 
 from . import _core
 from .errors import InvalidArgumentError
@@ -26,6 +26,24 @@ def _need(module: str, extra: str) -> Any:
         raise ImportError(f"this needs {module}: pip install 'strandline[{extra}]'") from None
 
 
+class Nothing:
+    """Of a statement that gives no rows."""
+
+    columns: list[tuple[str, str]] = []
+
+    def next_batch(self) -> list[tuple[Any, ...]]:
+        return []
+
+    def capsule(self) -> object:
+        raise InvalidArgumentError("the statement gives no rows", "NOT_A_QUERY")
+
+    def raise_failure(self) -> None:
+        pass
+
+
+Rows = Union[_core.Rows, Nothing]
+
+
 class Result:
     """Rows of a query, computed while they are read.
 
@@ -37,8 +55,8 @@ class Result:
     :meth:`Warehouse.write` take it as it is, without a copy of the data.
     """
 
-    def __init__(self, rows: _core.Rows, again: Optional[Callable[[], _core.Rows]] = None) -> None:
-        self._rows: Optional[_core.Rows] = rows
+    def __init__(self, rows: Rows, again: Optional[Callable[[], _core.Rows]] = None) -> None:
+        self._rows: Optional[Rows] = rows
         self._again = again
         self._columns = rows.columns
         self._reader: Optional[Iterator[tuple[Any, ...]]] = None
@@ -53,7 +71,7 @@ class Result:
         """Types of the columns, as SQL spells them: ``"DECIMAL(10,2)"``."""
         return [type_ for _, type_ in self._columns]
 
-    def _open(self) -> _core.Rows:
+    def _open(self) -> Rows:
         rows, self._rows = self._rows, None
         if rows is not None:
             return rows
@@ -143,6 +161,9 @@ class Result:
 
     def show(self, limit: int = _SHOWN_ROWS) -> None:
         """Prints the first ``limit`` rows as a table."""
+        if not self._columns:
+            print("(done; the statement gives no rows)")
+            return
         rows, more = self._head(limit)
         cells = [[_text(value) for value in row] for row in rows]
         widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(self.columns)]
@@ -156,11 +177,13 @@ class Result:
             print(f"(the first {limit} rows)")
 
     def __repr__(self) -> str:
+        if not self._columns:
+            return "<strandline.Result: done, without rows>"
         inside = ", ".join(f"{name} {type_}" for name, type_ in self._columns)
         return f"<strandline.Result ({inside}): read it with show(), arrow(), df(), pl() or fetchall()>"
 
     def _repr_html_(self) -> str:
-        if self._rows is None and self._again is None:
+        if not self._columns or (self._rows is None and self._again is None):
             return html.escape(repr(self))
         rows, more = self._head(_SHOWN_ROWS)
         head = "".join(
@@ -176,7 +199,7 @@ class Result:
 class _Stream:
     """Hands one set of rows over."""
 
-    def __init__(self, rows: _core.Rows) -> None:
+    def __init__(self, rows: Rows) -> None:
         self._rows = rows
 
     def __arrow_c_stream__(self, requested_schema: Optional[object] = None) -> object:

@@ -10,6 +10,7 @@ import types
 from pathlib import Path
 from typing import Any
 
+from . import _streams
 from ._imports import resolving
 from ._spark import SparkSession
 from ._volumes import DbUtils, Volumes
@@ -20,7 +21,8 @@ _PACKAGE = str(Path(__file__).parent)
 
 
 def run(path: str, warehouse: Warehouse, root: str = ".", name: str = "__main__") -> Any:
-    """Runs a file; gives the value of its last statement, if that is an expression."""
+    """Runs a file; gives the value of its last statement, if that is an expression. Streams that it
+    leaves running take what is there and stop."""
     text = Path(path).read_text(encoding="utf-8")
     volumes = Volumes(None, root)
     spark = SparkSession(lambda: warehouse, volumes)
@@ -31,12 +33,14 @@ def run(path: str, warehouse: Warehouse, root: str = ".", name: str = "__main__"
     module.__dict__.update(spark=spark, dbutils=DbUtils(volumes))
     tree = ast.parse(text, path)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    value = None
     with resolving(spark):
         exec(compile(tree, path, "exec"), module.__dict__)
         if last is not None:
             assert isinstance(last, ast.Expr)
-            return eval(compile(ast.Expression(last.value), path, "eval"), module.__dict__)
-    return None
+            value = eval(compile(ast.Expression(last.value), path, "eval"), module.__dict__)
+    _streams.finish_all()
+    return value
 
 
 def main() -> None:

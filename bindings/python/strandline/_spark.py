@@ -52,6 +52,7 @@ class SparkSession:
         self._warehouse: Optional[Warehouse] = None
         self._volumes = volumes
         self._sources: list[Source] = []
+        self._in_pipeline = views is not None
         self._views = views if views is not None else {}  # of the pipeline: name -> its function
         self._temporary: dict[str, DataFrame] = {}
         self.conf = Configuration(configuration or {})
@@ -91,6 +92,8 @@ class SparkSession:
 
     def _rows(self, result: Any) -> DataFrame:
         """What a statement gave, as constant rows."""
+        if not result.columns:
+            return DataFrame(self, "(SELECT true AS done WHERE false)", whole=True)
         schema = ", ".join(f"{quote(name)} {type_}" for name, type_ in zip(result.columns, result.types))
         return self.createDataFrame(result.fetchall(), schema=schema)
 
@@ -848,9 +851,13 @@ class DataFrame:
 
     @property
     def writeStream(self) -> Any:
-        raise UnsupportedError(
-            "writeStream is not supported yet: declare a streaming table in a pipeline (dp.table, dp.append_flow)",
-            "UNSUPPORTED_WRITE_STREAM")  # fmt: skip
+        from ._streams import DataStreamWriter
+
+        if self._spark._in_pipeline:
+            raise UnsupportedError(
+                "writeStream is not for a pipeline's files: declare a streaming table (dp.table, dp.append_flow)",
+                "UNSUPPORTED_WRITE_STREAM")  # fmt: skip
+        return DataStreamWriter(self)
 
 
 def _inside(frame: DataFrame) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Literal, Optional, Union
 
 from . import _core
 from ._arguments import accept
-from ._result import Result
+from ._result import Nothing, Result
 
 VersionOrTime = Union[int, str, datetime.datetime]
 
@@ -72,7 +72,7 @@ class Warehouse:
         """Runs SQL and gives the rows of its last statement.
 
         Statements that change something run now, all of them; a query at the end runs when its rows
-        are read. Statements that give no rows give an empty result.
+        are read. A statement that gives no rows gives a result without columns.
 
         :raises StrandlineError: of the statement, with its public name in ``code``. Errors of a
             query's data are raised when its rows are read.
@@ -80,7 +80,7 @@ class Warehouse:
         accept("text", text, str)
         rows, repeatable = self._session.answer(text)
         if rows is None:
-            rows = self._session.query("SELECT 1 AS done WHERE false")
+            return Result(Nothing())
         return Result(rows, (lambda: self._session.query(text)) if repeatable else None)
 
     def table(self, name: str) -> Table:
