@@ -8,7 +8,7 @@ number that is never used again.
 import json
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 os.environ["TZ"] = "UTC"
@@ -61,6 +61,7 @@ class Stored:
     """A table: rows with __strandline_row and __strandline_row_id; None while there is none."""
 
     frame: object = None
+    places: set = field(default_factory=set)
     last_place: int = -1
     edits: object = None  # rows changed by hand since the batch before, with __strandline_change
 
@@ -165,7 +166,8 @@ class Backend:
         wanted = "only_if" not in step or self.is_wanted(step["only_if"])
         if step["kind"] == "make" or wanted and step["kind"] == "change":
             frame = self.spark.sql(step["sql"])
-            keep(frame if wanted else frame.limit(0)).createOrReplaceTempView(step["table"])
+            frame = keep(frame) if wanted else self.spark.createDataFrame([], frame.schema)
+            frame.createOrReplaceTempView(step["table"])
             self.counts = {query: count for query, count in self.counts.items() if step["table"] not in query}
         elif wanted:
             count, example = self.spark.sql(step["sql"]).collect()[0]
@@ -184,27 +186,27 @@ class Backend:
                    for left, right, sign in ((after, before, 1), (before, after, -1))]
         stored.edits = keep(changed[0].union(changed[1]))
         place = F.lit(stored.last_place + 1) + F.monotonically_increasing_id()
-        stored.frame = keep(after.select("*", place.alias("__strandline_row"), place.alias("__strandline_row_id")))
-        stored.last_place = stored.frame.agg(F.max("__strandline_row")).collect()[0][0] or stored.last_place
+        self.store(stored, after.select("*", place.alias("__strandline_row"), place.alias("__strandline_row_id")))
 
     def apply(self, stored, ddl, new, dead):
         from pyspark.sql import functions as F
 
+        assert len(set(dead)) == len(dead) and set(dead) <= stored.places, "dead rows must be there"
         fields = self.schema(ddl).fields
-        parts = [self.placed(stored, fields, new)]
+        frame = self.placed(stored, fields, new)
         if stored.frame is not None:
             kept = stored.frame.where(~F.col("__strandline_row").isin(dead)) if dead else stored.frame
-            assert len(set(dead)) == len(dead) == stored.frame.count() - kept.count(), "dead rows must be there"
             old = {field.name.lower(): field for field in stored.frame.schema.fields}
             columns = [(reshaped(F.col(f"`{old[field.name.lower()].name}`"), old[field.name.lower()].dataType, field.dataType)
                         if field.name.lower() in old else F.lit(None).cast(field.dataType)).alias(field.name) for field in fields]
-            parts.insert(0, kept.select(*columns, "__strandline_row", "__strandline_row_id"))
-        else:
-            assert not dead, "no table, and dead rows"
-        frame = parts[0] if len(parts) == 1 else parts[0].union(parts[1])
+            frame = kept.select(*columns, "__strandline_row", "__strandline_row_id").union(frame)
+        self.store(stored, frame)
+
+    @staticmethod
+    def store(stored, frame):
         stored.frame = keep(frame)
-        last = stored.frame.agg(F.max("__strandline_row")).collect()[0][0]
-        stored.last_place = max(stored.last_place, -1 if last is None else last)
+        stored.places = {row[0] for row in stored.frame.select("__strandline_row").collect()}
+        stored.last_place = max([stored.last_place, *stored.places])
 
     @staticmethod
     def placed(stored, fields, new):

@@ -94,18 +94,29 @@ def spark_events(job, number, program, folder):
 
 
 def run_step(job, number, programs, folder):
+    """Runs the step's batch; its metrics, when it got there."""
     step = job.steps[number]
     if not step.events or job.problems:
-        return
+        return None
+    metrics = None
     program = programs[f"{job.target}_{step.flows[-1].name}"]
     try:
-        job.backend.run(program, spark_events(job, number, program, folder), job.tables)
+        metrics = job.backend.run(program, spark_events(job, number, program, folder), job.tables)
     except CheckFailed as failed:
         job.problems.append(f"step {number}: {failed}")
     except Exception as problem:  # Spark's own words
         job.problems.append(f"step {number}: {str(problem)[:3000]}")
     if step.after is not None and not job.problems:
         job.after[number] = job.backend.rows(job.tables.target)
+    return metrics
+
+
+def compare_metrics(job, number, metrics, report):
+    name = f"{job.target}_{job.steps[number].flows[-1].name}"
+    ours = next(flow["metrics"] for flow in report["flows"] if flow["name"].split(".")[-1] == name)
+    wrong = {key: (value, ours[key]) for key, value in metrics.items() if key.startswith("num_") and value != ours[key]}
+    if wrong:
+        job.problems.append(f"step {number}: metrics of Spark and of the embedded engine: {wrong}")
 
 
 def run_group(jobs, folder, spark):
@@ -125,10 +136,12 @@ def run_group(jobs, folder, spark):
         assert printed.returncode == 0 and not plan["errors"], json.dumps(plan["errors"], indent=1)
         programs = {program["flow"].split(".")[-1]: program for program in plan["programs"]}
         with ThreadPoolExecutor(WORKERS) as pool:
-            list(pool.map(lambda job: run_step(job, number, programs, folder), current))
+            metrics = list(pool.map(lambda job: run_step(job, number, programs, folder), current))
         run = run_pipeline(pipeline, warehouse, "--threads", "1", timeout=600)
         assert run.ok, run.explain()
-        for job in current:
+        for job, of_job in zip(current, metrics):
+            if of_job is not None:
+                compare_metrics(job, number, of_job, run.report)
             if job.steps[number].maintenance:
                 sql_text(warehouse, runner.maintenance_of(job.target, warehouse))
         number += 1
