@@ -44,7 +44,7 @@ class Spark:
         builder = builder.config("spark.sql.warehouse.dir", str(folder / "warehouse"))
         builder = builder.config("spark.local.dir", str(folder / "local"))
         builder = builder.config("spark.driver.extraJavaOptions",
-                                 f"-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -Dderby.system.home={folder / 'derby'}")
+                                 f"-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -Dderby.system.home={folder / 'derby'}")
         for key, value in SETTINGS.items():
             builder = builder.config(key, value)
         self.session = builder.getOrCreate()
