@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "pipeline/context.h"
+#include "pipeline/table_pipeline.h"
 
 namespace strandline::engine {
 
@@ -102,8 +103,15 @@ Error table_missing(const catalog::Warehouse& warehouse, const catalog::Qualifie
     lost = lost_log(*warehouse.store(), handle->path());
   }
   auto known = warehouse.schema_exists(name.catalog, name.schema);
+  const auto declared = pipeline::find_declaration(warehouse, name);
   if (!lost.empty()) {
     hint = lost;
+  } else if (declared.ok() && *declared) {
+    hint = fmt::format(
+        " yet: it is declared, and made when its source first has something; REFRESH {} {} looks "
+        "again",
+        (*declared)->is_materialized_view ? "MATERIALIZED VIEW" : "STREAMING TABLE",
+        name.to_string());
   } else if (known.ok() && !*known) {
     hint = fmt::format("; there is no schema {}.{} either", name.catalog, name.schema);
   } else if (auto entries = warehouse.tables(name.catalog, name.schema); entries.ok()) {

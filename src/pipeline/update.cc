@@ -623,6 +623,15 @@ class Update {
     return opened.check_removed_flows(names);
   }
 
+  // The way out in the user's own terms: a table that is declared on its own has no command line.
+  void name_full_refresh(Error* error, const Dataset& dataset) const {
+    const std::string option = "--full-refresh " + dataset.shown;
+    const size_t at = error->message.find(option);
+    if (!context_.spec.of_one_table || at == std::string::npos) return;
+    error->message.replace(at, option.size(),
+                           "REFRESH STREAMING TABLE " + dataset.name.to_string() + " FULL");
+  }
+
   void begin_flow(FlowRun& run) {
     running_ = &run;
     flow_begin_ = std::chrono::steady_clock::now();
@@ -676,7 +685,10 @@ class Update {
       if (run.has_unfinished()) blocked_[target] = true;
       Error error = stopped ? cancelled("CANCELED", "the update was stopped; run it again to go on")
                             : status.error();
-      if (!stopped) error = of_flow(at_flow(std::move(error), run.flow()), report.name);
+      if (!stopped) {
+        error = of_flow(at_flow(std::move(error), run.flow()), report.name);
+        name_full_refresh(&error, context_.graph.datasets[target]);
+      }
       log.add("flow_progress", "ERROR",
               fmt::format("Flow '{}' has {}.", report.name, report.status),
               flow_progress_details(report), &report, &error);
