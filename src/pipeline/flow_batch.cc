@@ -21,6 +21,7 @@
 #include "pipeline/file_reader.h"
 #include "pipeline/flow_run.h"
 #include "pipeline/rebase_change.h"
+#include "pipeline/row_changes.h"
 #include "sql/duckdb_printer.h"
 
 namespace strandline::pipeline {
@@ -53,14 +54,20 @@ std::map<std::string, std::string> shared_properties(const delta::Snapshot& targ
   return properties;
 }
 
+std::vector<cdf::KeyPart> key_parts(const cdc::Plan& plan) {
+  std::vector<cdf::KeyPart> parts;
+  for (const auto& key : plan.keys) parts.push_back({key.name});
+  if (plan.scd_type != cdc::ScdType::kType1) parts.push_back({cdc::kStartAt, cdc::kEndAt});
+  if (plan.scd_type == cdc::ScdType::kBitemporal) parts.push_back({cdc::kSystemStartAt});
+  return parts;
+}
+
 std::string primary_key(const cdc::Plan& plan) {
   JsonWriter w;
   w.begin_array();
-  for (const auto& key : plan.keys) w.value(key.name);
-  if (plan.scd_type != cdc::ScdType::kType1) {
-    w.value(fmt::format("coalesce({}, {})", cdc::kStartAt, cdc::kEndAt));
+  for (const auto& part : key_parts(plan)) {
+    w.value(part.size() == 1 ? part[0] : fmt::format("coalesce({}, {})", part[0], part[1]));
   }
-  if (plan.scd_type == cdc::ScdType::kBitemporal) w.value(cdc::kSystemStartAt);
   w.end_array();
   return w.take();
 }
@@ -529,7 +536,12 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
     transaction.set_schema(cdc_plan.target_schema);
   }
   duck::TableChange change{program.target_new, program.target_dead, !current, true};
-  if (relations.target.empty()) change.dead_rows.clear();
+  if (relations.target.empty()) {
+    change.dead_rows.clear();
+  } else if (target->property_is_true("delta.enableChangeDataFeed")) {
+    change.rows = replaced_rows(target->schema, cdc_plan.target_schema, key_parts(cdc_plan),
+                                relations.target, program.target_dead, program.target_new);
+  }
   duck::AppliedChange applied;
   SL_TRY(duck::apply_change(connection, transaction, target_->table(), target, change, &applied));
   const bool target_changes = transaction.has_changes();
@@ -878,28 +890,36 @@ Status FlowRun::execute_write(const BatchPlan& plan) {
   SL_ASSIGN(auto transaction, delta::Transaction::begin(target_->table(), target));
   if (!same_schema(schema, target->schema)) transaction.set_schema(schema);
   duck::AppliedChange applied;
-  SL_TRY(duck::apply_change(connection, transaction, target_->table(), target,
-                            duck::TableChange{rows, "", replace, false}, &applied));
+  duck::TableChange change{rows, "", replace, false};
+  std::unique_ptr<ViewChange> view;
+  if (flow_.kind == FlowKind::kMaterialize && target_->is_current(*target) &&
+      can_compare(*target, schema)) {
+    SL_ASSIGN(view, ViewChange::make(connection, target_->table(), target, rows));
+    change = view->change();
+  }
+  SL_TRY(duck::apply_change(connection, transaction, target_->table(), target, change, &applied));
   auto unchanged = check_files_unchanged(plan);
   if (!unchanged.ok()) {
     duck::remove_files(target_->table(), applied);
     return unchanged;
   }
   if (!transaction.has_changes()) {
-    add_metric("num_input_rows", static_cast<double>(count_expectations(execution)));
+    const int64_t rows_seen = view ? view->result_rows() : 0;
+    add_metric("num_input_rows", static_cast<double>(rows_seen + count_expectations(execution)));
     return {};
   }
   if (!replace) transaction.set_blind_append();
   transaction.set_txn(app, plan.batch);
   transaction.set_operation(operation_of(flow_),
                             {{"flow", flow_.name}, {"batch", std::to_string(plan.batch)}});
-  const int64_t output = applied.written_rows();
+  const int64_t output = applied.written_rows() - applied.copied_rows;
+  const int64_t input = view ? view->result_rows() : output;
   transaction.set_metric("num_output_rows", output);
   stage("commit");
   SL_TRY(duck::commit_change(transaction, target_->table(), applied));
   committed_ = true;
   add_metric("num_output_rows", static_cast<double>(output));
-  add_metric("num_input_rows", static_cast<double>(output + count_expectations(execution)));
+  add_metric("num_input_rows", static_cast<double>(input + count_expectations(execution)));
   add_metric("num_output_bytes", static_cast<double>(applied.written_bytes()));
   return {};
 }
