@@ -679,8 +679,6 @@ void Transaction::set_logged_always() { impl_->logged_always = true; }
 
 void Transaction::set_whole_file_changes() { impl_->whole_file_changes = true; }
 
-Status Transaction::check() const { return impl_->broken ? Status(*impl_->broken) : Status(); }
-
 bool Transaction::has_changes() const { return impl_->has_changes(); }
 
 Result<CommitOutcome> Transaction::commit() {

@@ -112,8 +112,6 @@ class Transaction {
   void set_whole_file_changes();
 
   bool has_changes() const;
-  // What the setters were given that no commit can hold; commit() fails with it, too.
-  Status check() const;
   // Once per transaction. Without changes nothing is written and the version read is returned.
   // Retries lost races while the rules allow. Writes a checkpoint each delta.checkpointInterval
   // commits; failing to do so does not fail the commit. Errors are for what can never commit:

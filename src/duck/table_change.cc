@@ -141,7 +141,6 @@ Result<std::string> Change::rows_left(std::unique_ptr<Scan>* scan) const {
 }
 
 Status Change::apply() {
-  SL_TRY(transaction_.check());
   SL_TRY(find_dead());
   SL_ASSIGN(auto rules, RowRules::of(connection_, definition_));
   if (!change_.staged_inserts.empty()) SL_TRY(rules.fill_identity(change_.staged_inserts));
