@@ -199,7 +199,7 @@ def test_mistakes_that_the_sql_front_finds_have_the_line_too(pipeline, events):
                 "@dp.table\ndef u():\n  return spark.sql('SELECT nope FROM STREAM(events)')\n",
     }), events)  # fmt: skip
     assert [(error.code, error.place.line) for error in errors] == [
-        ("PARSE_SYNTAX_ERROR", 4), ("DUPLICATE_DATASET", 5)], errors  # fmt: skip
+        ("PARSE_SYNTAX_ERROR", 4), ("DUPLICATE_DATASET", 5), ("UNRESOLVED_COLUMN", 6)], errors  # fmt: skip
     assert "a.py:3" in errors[1].message
     errors = invalid(pipeline({
         "a.py": HEAD + "dp.create_streaming_table('t')\ndp.create_auto_cdc_flow('t', 'events', ['id'], 'seqq')\n"
