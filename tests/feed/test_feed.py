@@ -257,3 +257,27 @@ def test_versions_that_the_log_lost(tmp_path):
     for table in ("f", "a") if run.ok else ("a",):
         assert sorted(row["id"] for row in query(warehouse, f"SELECT id FROM {table}")) == [3, 4, 5, 6], run.explain()
     assert run.ok, run.explain()
+
+
+def test_many_commits_in_little_memory(tmp_path):
+    """A feed and a stream over as many commits as a batch looks at twice: the log of each is copied from one."""
+    warehouse = tmp_path / "w"
+    sql_text(warehouse, "CREATE TABLE t (id INT) TBLPROPERTIES ('delta.enableInCommitTimestamps' = 'false', "
+                        "'delta.enableRowTracking' = 'false', 'delta.enableChangeDataFeed' = 'true'); "
+                        "INSERT INTO t VALUES (1)")
+    table = warehouse / "main" / "default" / "t"
+    first = (table / "_delta_log" / f"{1:020}.json").read_text(encoding="utf-8")
+    file = next(table.glob("*.parquet"))
+    versions = 2000
+    for version in range(2, versions + 1):
+        name = f"copy-{version}.parquet"
+        os.link(file, table / name)
+        (table / "_delta_log" / f"{version:020}.json").write_text(first.replace(file.name, name), encoding="utf-8")
+    little = ["--memory-limit", "300MB"]
+    assert query(warehouse, "SELECT count(*) AS n, max(_commit_version) AS v FROM table_changes('t', 0)",
+                 arguments=little) == [{"n": versions, "v": versions}]
+    pipeline(tmp_path, "CREATE STREAMING TABLE s AS SELECT * FROM STREAM t WITH (readChangeFeed=true, startingVersion=0)")
+    run = run_pipeline(tmp_path / "p", warehouse, *little)
+    # A thousand versions at a time, the first of which, CREATE TABLE, has no file.
+    assert run.ok and run.flow("s")["metrics"]["num_batches"] == 3, run.explain()
+    assert query(warehouse, "SELECT count(DISTINCT _commit_version) AS n FROM s") == [{"n": versions}]
