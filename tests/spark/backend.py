@@ -32,7 +32,8 @@ SETTINGS = {
     "spark.sql.constraintPropagation.enabled": "false",
 }
 # As the program prints them.
-JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "ignoreNullFields": "false"}
+JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+        "ignoreNullFields": "false"}
 
 
 def start(folder):
