@@ -76,8 +76,11 @@ Result<std::shared_ptr<const delta::Snapshot>> Target::snapshot(
 Result<std::shared_ptr<const delta::Snapshot>> Target::newest(
     const delta::Table& table, std::shared_ptr<const delta::Snapshot>& cache) {
   SL_ASSIGN(const auto version, table.latest_version());
-  if (!cache || cache->version != version) {
+  if (!cache) {
     SL_ASSIGN(cache, table.snapshot(version));
+  } else if (cache->version != version) {
+    // Mostly this flow's own commits: the checkpoint need not be read again.
+    SL_ASSIGN(cache, table.snapshot_after(cache, version));
   }
   return cache;
 }
