@@ -172,7 +172,8 @@ FROM {stretches} AS s LEFT JOIN (SELECT * FROM {active} WHERE is_before AND {beg
                     table("result")),
         "AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS",
         "table " + plan_.target +
-            " lacks {count} rows that its state knows of, for example of {example}: a BITEMPORAL "
+            " lacks what its state knows of ({count}), for example a row with {example}: a "
+            "BITEMPORAL "
             "table cannot be changed by hand; restore it or run a full refresh of that table");
 }
 

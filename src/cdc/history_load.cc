@@ -96,8 +96,8 @@ void HistoryProgram::stage_events(const std::string& events) {
                       table("events")),
           "AUTOCDC_MICROBATCH_VALIDATION.NULL_SEQUENCE",
           "flow " + plan_.flow_name +
-              ": {count} events have no system sequence, SYSTEM SEQUENCE BY is null, for example "
-              "the one with {example}" +
+              ": SYSTEM SEQUENCE BY is null in {count} of the batch's events, for example in the "
+              "one with {example}" +
               kLeaveOut);
   }
   if (plan_.columns_to_update) check_names();
@@ -126,8 +126,8 @@ void HistoryProgram::check_names() {
                     list_rows("names", table("events") + " WHERE kind = 3"), join(known)),
         "AUTOCDC_COLUMNS_NOT_FOUND_IN_SCHEMA",
         "flow " + plan_.flow_name + ": COLUMNS TO UPDATE " + plan_.columns_to_update->name +
-            " names {count} times a column that the source does not have, for example "
-            "'{example}' (whole columns only); nothing was written");
+            " names a column that the source does not have, for example '{example}' (whole columns "
+            "only; count: {count}); nothing was written");
 }
 
 std::string HistoryProgram::any_moved() const {
@@ -226,23 +226,24 @@ void HistoryProgram::load_rows() {
   make_numbered("load", "rows", touched(read_target(every, more)));
   const auto invalid = [&](const std::string& sql, const std::string& what) {
     check("load", sql, "AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS",
-          "table " + plan_.target + " has {count} " + what);
+          "table " + plan_.target + " has " + what);
   };
   if (is_bitemporal()) return;
   const std::string start = is_scd1() ? "" : ", start_seq";
   invalid(fmt::format("SELECT count(*), min({}) FROM (SELECT {}{} FROM {} GROUP BY ALL HAVING "
                       "count(*) > 1) AS d",
                       keys_text("d"), keys(), start, table("rows")),
-          is_scd1() ? "keys with more than one row, for example {example}: an SCD TYPE 1 table "
-                      "has one row for a key; delete the others"
-                    : "keys with two rows of one __START_AT, for example {example}: delete one "
-                      "of them");
+          is_scd1()
+              ? "more than one row for {count} of its keys, for example {example}: an SCD TYPE "
+                "1 table has one row for a key; delete the others"
+              : "two rows of one __START_AT for {count} of its keys, for example {example}: "
+                "delete one of them");
   if (is_scd1()) return;
   invalid(fmt::format("SELECT count(*), min({}) FROM {} AS p WHERE stop_seq IS NOT NULL AND "
                       "start_seq IS NOT NULL AND {} <= {}",
                       keys_text("p"), table("rows"), order("stop_seq"), order("start_seq")),
-          "rows whose __END_AT is not after their __START_AT, for example {example}: correct or "
-          "delete them");
+          "an __END_AT that is not after the __START_AT in {count} of its rows, for example in one "
+          "with {example}: correct or delete it");
 }
 
 void HistoryProgram::load_type1() {

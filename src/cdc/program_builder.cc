@@ -351,7 +351,7 @@ void ProgramBuilder::validate_events(const std::string& events) {
                     events),
         "AUTOCDC_MICROBATCH_VALIDATION.NULL_SEQUENCE",
         "flow " + plan_.flow_name +
-            ": {count} events have no sequence, SEQUENCE BY is null, for example the one with "
+            ": SEQUENCE BY is null in {count} of the batch's events, for example in the one with "
             "{example}" +
             kLeaveOut);
   check(
@@ -360,8 +360,8 @@ void ProgramBuilder::validate_events(const std::string& events) {
                   "2 AND ({})",
                   keys_text("e"), as_text("e.seq"), events, fmt::join(nulls, " OR ")),
       "AUTOCDC_MICROBATCH_VALIDATION.NULL_KEY",
-      "flow " + plan_.flow_name + ": {count} events have a null in the key (" +
-          fmt::format("{}", fmt::join(names, ", ")) + "), for example the one with {example}" +
+      "flow " + plan_.flow_name + ": the key (" + fmt::format("{}", fmt::join(names, ", ")) +
+          ") has a null in {count} of the batch's events, for example in the one with {example}" +
           kLeaveOut);
 }
 
@@ -379,7 +379,7 @@ void ProgramBuilder::check_not_null_columns() {
                       fmt::join(parts, ", "), program_.target_new, quote_name(target.name)),
           "DELTA_NOT_NULL_CONSTRAINT_VIOLATED",
           "flow " + plan_.flow_name + ": column '" + target.name + "' of " + plan_.target +
-              " is NOT NULL and {count} new rows have a null there, for example the one with "
+              " is NOT NULL and null in {count} of the new rows, for example in the one with "
               "{example}; nothing was written");
   }
 }

@@ -159,7 +159,7 @@ FROM (
                     arg("decided", table("decided"))),
         "AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS",
         "table " + plan_.target +
-            " has {count} keys with more than one row, for example {example}: an SCD TYPE 1 "
+            " has more than one row for {count} of its keys, for example {example}: an SCD TYPE 1 "
             "table has one row for a key; delete the others",
         fmt::format("SELECT (SELECT count(*) FROM {}) - (SELECT count(*) FROM {} WHERE place = 1)",
                     table("decided"), table("ranked")));

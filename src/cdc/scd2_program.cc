@@ -110,8 +110,9 @@ SELECT *, {hash} AS hash FROM (
                     keys_text("p"), table("payload"), kFromTarget, order("end_seq"), order("seq")),
         "AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS",
         "table " + plan_.target +
-            " has {count} rows whose __END_AT is not after their __START_AT, for example "
-            "{example}: correct or delete them");
+            " has an __END_AT that is not after the __START_AT in {count} of its rows, for example "
+            "in "
+            "one with {example}: correct or delete it");
   }
 
   // --- merge -----------------------------------------------------------------------------------
@@ -208,8 +209,8 @@ FROM folded)",
                       table("line")),
           "AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS",
           "table " + plan_.target +
-              " has {count} keys with two rows of one __START_AT, for example {example}: delete "
-              "one of them");
+              " has two rows of one __START_AT for {count} of its keys, for example {example}: "
+              "delete one of them");
   }
 
   // Prints the timeline of some keys again, where a verdict changes it.

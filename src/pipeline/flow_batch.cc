@@ -1,6 +1,5 @@
 // How one batch is computed and committed (auto-cdc.md section 9, steps 2 and 3).
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "base/error.h"
@@ -353,26 +352,6 @@ Result<std::string> rows_by_hand(duck::Connection& connection, const delta::Tabl
                      now, before);
 }
 
-// Seconds after which deletes may be forgotten, if the table says so (auto-cdc.md section 4).
-// Errors: kInvalidArgument INVALID_TABLE_PROPERTY.
-Result<std::optional<int64_t>> tombstone_seconds(const delta::Snapshot& target,
-                                                 const std::string& shown) {
-  for (const char* name : {"pipelines.cdc.tombstoneGCThresholdInSeconds",
-                           "pipelines.applyChanges.tombstoneGCThresholdInSeconds"}) {
-    const auto text = target.property(name);
-    if (!text) continue;
-    int64_t seconds = 0;
-    const auto [end, problem] = std::from_chars(text->data(), text->data() + text->size(), seconds);
-    if (problem != std::errc() || end != text->data() + text->size() || seconds < 0) {
-      return invalid_argument("INVALID_TABLE_PROPERTY",
-                              "property '{}' of '{}' is '{}': give a number of seconds, 0 or more",
-                              name, shown, *text);
-    }
-    return std::optional<int64_t>(seconds);
-  }
-  return std::optional<int64_t>();
-}
-
 // Positions of state rows whose time is over, where the batch writes the state anyway; empty for
 // none. Only deletes that no row of the target shows are forgotten. They are looked for in files as
 // old as the threshold, four times while it passes.
@@ -595,8 +574,7 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
     warnings_.push_back(placed(
         invalid_data(
             "SEQUENCE_CONFLICT",
-            "flow '{}': {} events have the key and sequence of another event and differ from it, "
-            "as {}; the "
+            "flow '{}': events of one key and sequence differ (count: {}, for example {}); the "
             "greatest counts. For arrival order write SEQUENCE BY STRUCT(…, _metadata.file_path, "
             "_metadata.row_index)",
             flow_.name, metrics.num_sequence_conflicts, metrics.conflict_example),

@@ -379,6 +379,13 @@ Status FlowRun::check(bool fresh, PlannedSchemas* planned, std::vector<Error>* e
   SL_ASSIGN(const auto facts, find_facts(errors));
   if (!facts) return {};
   const auto& dataset = target_->dataset();
+  for (const auto& option : dataset.options.properties) {
+    const auto valid = tombstone_seconds(option.key, option.value, dataset.shown);
+    if (!valid.ok()) {
+      errors->push_back(
+          placed(valid.error(), option.place.line > 0 ? option.place : dataset.place));
+    }
+  }
   if (const auto declared = dataset.declared_schema()) {
     for (auto& error : check_declared_rules(*context_.connection, dataset.options, *declared)) {
       const auto same = [&](const Error& other) {

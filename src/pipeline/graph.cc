@@ -498,7 +498,12 @@ class Builder {
         }
       } else if (!streaming && !flow.once) {
         const bool snapshot = flow.declaration && flow.declaration->clauses.from_snapshot;
-        if (!snapshot && !doubtful_use_) {
+        // read_files without STREAM is refused where it stands, with the word to add.
+        const auto uses = sql::table_uses(*flow.query);
+        const bool of_files = std::any_of(uses.begin(), uses.end(), [](const sql::TableUse& use) {
+          return use.function == "read_files";
+        });
+        if (!snapshot && !doubtful_use_ && !of_files) {
           fail(flow.place, invalid_argument("SOURCE_NOT_STREAMING",
                                             "the source of flow '{}' is not a stream: read it with "
                                             "STREAM, as in FROM STREAM(table) or FROM STREAM "

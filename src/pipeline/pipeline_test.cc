@@ -460,6 +460,33 @@ CREATE FLOW fd AS AUTO CDC INTO d FROM STREAM read_files('data', format => 'json
   EXPECT_EQ(p.rows("a"), std::vector<std::string>{"no table"});
 }
 
+TEST(PipelineGraph, OneMistakeIsOneError) {
+  TestPipeline p;
+  p.write(
+      "a.sql",
+      R"sql(CREATE STREAMING TABLE a TBLPROPERTIES ('pipelines.cdc.tombstoneGCThresholdInSeconds' = 'abc');
+CREATE FLOW fa AS AUTO CDC INTO a FROM STREAM read_files('data', format => 'json', schema => 'id INT, s INT') KEYS (id) SEQUENCE BY s;
+CREATE STREAMING TABLE b;
+CREATE FLOW fb AS AUTO CDC INTO b FROM STREAM read_files('data', format => 'json', schema => 'id STRUCT<q: INT>, s INT') KEYS (id.q) SEQUENCE BY s;
+)sql");
+  auto report = p.run();
+  ASSERT_EQ(report.status, UpdateStatus::kInvalid) << errors_of(report);
+  ASSERT_EQ(report.errors.size(), 2u) << errors_of(report);
+  EXPECT_THAT(errors_of(report), HasSubstr("INVALID_TABLE_PROPERTY"));
+  EXPECT_THAT(errors_of(report), HasSubstr("AUTOCDC_MULTIPART_COLUMN_IDENTIFIER"));
+  EXPECT_EQ(p.rows("a"), std::vector<std::string>{"no table"});
+  p.write("a.sql", R"sql(CREATE STREAMING TABLE a;
+CREATE FLOW fa AS AUTO CDC INTO a FROM STREAM read_files('data', format => 'json', schema => 'id INT, s INT') KEYS (id) SEQUENCE BY rand();
+CREATE STREAMING TABLE b;
+CREATE FLOW fb AS AUTO CDC INTO b FROM read_files('data', format => 'json', schema => 'id INT, s INT') KEYS (id) SEQUENCE BY s;
+)sql");
+  report = p.run();
+  ASSERT_EQ(report.status, UpdateStatus::kInvalid) << errors_of(report);
+  ASSERT_EQ(report.errors.size(), 2u) << errors_of(report);
+  EXPECT_THAT(errors_of(report), HasSubstr("AUTOCDC_NONDETERMINISTIC_EXPRESSION"));
+  EXPECT_THAT(errors_of(report), HasSubstr("READ_FILES_BATCH"));
+}
+
 TEST(PipelineGraph, CyclesAndMixedFlows) {
   TestPipeline p;
   p.write("a.sql", R"sql(

@@ -1,6 +1,7 @@
 #include "pipeline/target.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/error.h"
 #include "delta/column_rules.h"
@@ -11,6 +12,11 @@ namespace {
 
 constexpr const char* kStateFolder = "_strandline_state";
 constexpr const char* kAppPrefix = "strandline:";
+
+// The second one is older.
+constexpr const char* kTombstoneProperties[] = {
+    "pipelines.cdc.tombstoneGCThresholdInSeconds",
+    "pipelines.applyChanges.tombstoneGCThresholdInSeconds"};
 
 Error replaced(const std::string& shown, const std::string& how) {
   return invalid_data(
@@ -350,6 +356,31 @@ Result<std::shared_ptr<const delta::Snapshot>> Target::state(const delta::Snapsh
     return replaced(dataset_->shown, "is not the table its state was made for");
   }
   return state;
+}
+
+Result<std::optional<int64_t>> tombstone_seconds(const std::string& property,
+                                                 const std::string& value,
+                                                 const std::string& shown) {
+  if (std::none_of(std::begin(kTombstoneProperties), std::end(kTombstoneProperties),
+                   [&](const char* name) { return property == name; })) {
+    return std::optional<int64_t>();
+  }
+  int64_t seconds = 0;
+  const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), seconds);
+  if (problem != std::errc() || end != value.data() + value.size() || seconds < 0) {
+    return invalid_argument("INVALID_TABLE_PROPERTY",
+                            "property '{}' of '{}' is '{}': give a number of seconds, 0 or more",
+                            property, shown, value);
+  }
+  return std::optional<int64_t>(seconds);
+}
+
+Result<std::optional<int64_t>> tombstone_seconds(const delta::Snapshot& target,
+                                                 const std::string& shown) {
+  for (const char* name : kTombstoneProperties) {
+    if (const auto value = target.property(name)) return tombstone_seconds(name, *value, shown);
+  }
+  return std::optional<int64_t>();
 }
 
 bool Target::is_current_state(const delta::Snapshot& state) const {

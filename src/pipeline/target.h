@@ -103,4 +103,13 @@ class Target {
   mutable delta::Version checked_version_ = -1;  // not restored up to here
 };
 
+// Seconds after which deletes may be forgotten, if the property of a table is one that says so
+// (auto-cdc.md section 4). Errors: INVALID_TABLE_PROPERTY (kInvalidArgument).
+Result<std::optional<int64_t>> tombstone_seconds(const std::string& property,
+                                                 const std::string& value,
+                                                 const std::string& shown);
+// The same of a table with its properties.
+Result<std::optional<int64_t>> tombstone_seconds(const delta::Snapshot& target,
+                                                 const std::string& shown);
+
 }  // namespace strandline::pipeline

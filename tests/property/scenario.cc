@@ -250,7 +250,7 @@ Scenario make_scenario(std::mt19937_64& random, size_t key_count) {
   scenario.system = sortable[chance(random, 0.5) ? 0 : pick(random, sortable.size())];
   const int bits[] = {64, 64, 1, 0};
   scenario.hash_bits = bits[pick(random, 4)];
-  scenario.sequence = Column{name(), sortable[pick(random, sortable.size())], true, 0, true};
+  scenario.sequence = Column{name(), sortable[pick(random, sortable.size())], true};
   // Plenty of integer sequences: long histories with few ties.
   if (chance(random, 0.4)) scenario.sequence.pool = sortable[0];
 
@@ -263,18 +263,21 @@ Scenario make_scenario(std::mt19937_64& random, size_t key_count) {
   for (size_t i = 0; i < id_count; ++i) {
     ids.values.push_back(text_ids ? s(fmt::format("id{}", i)) : n(static_cast<int64_t>(i) - 3));
   }
-  scenario.keys.push_back(Column{name(), ids, false, 0, true});
+  scenario.keys.push_back(Column{name(), ids, false});
   if (second_key)
-    scenario.keys.push_back(
-        Column{name(), sortable[pick(random, sortable.size())], false, 0, true});
+    scenario.keys.push_back(Column{name(), sortable[pick(random, sortable.size())], false});
 
   const size_t batch_count = 1 + pick(random, 5);
   const size_t value_count = 1 + pick(random, 4);
   for (size_t i = 0; i < value_count; ++i) {
-    Column column{name(), any[pick(random, any.size())], true, 0, true};
+    Column column{name(), any[pick(random, any.size())]};
     if (chance(random, 0.4)) column.pool = any[any.size() - 1 - pick(random, 2)];
     if (scenario.lists_tracked) column.tracked = chance(random, 0.5);
     if (i > 0 && chance(random, 0.15)) column.from_batch = pick(random, batch_count);
+    if (i > 0 && chance(random, 0.1)) {
+      column.until_batch = column.from_batch + 1 + pick(random, batch_count);
+      if (column.until_batch > batch_count) column.until_batch = Column::kAlways;
+    }
     column.in_second = chance(random, 0.7);
     column.listed = chance(random, 0.5);
     scenario.values.push_back(std::move(column));
@@ -392,7 +395,7 @@ class Runner {
 
     for (const auto& batch : scenario_.batches) all.insert(all.end(), batch.begin(), batch.end());
     const bool evolves = std::any_of(scenario_.values.begin(), scenario_.values.end(),
-                                     [](const Column& column) { return column.from_batch > 0; });
+                                     [](const Column& column) { return column.comes_or_goes(); });
     if (evolves) return std::nullopt;  // an old event read again would give columns it did not have
     for (const int flow : flows()) {
       const Result<test::BatchOutcome> again =
@@ -471,7 +474,7 @@ class Runner {
     for (const int i : value_order_) {
       const Column& column = value_column(i);
       const int index = i < 0 ? raw.sequence : raw.values[static_cast<size_t>(i)];
-      const bool given = column.from_batch <= batch && (raw.flow == 0 || column.in_second);
+      const bool given = column.is_in(batch) && (raw.flow == 0 || column.in_second);
       event.values.push_back(given ? at(column.pool, index) : Value{});
       if (event.partial) add_given_leaves(raw, i, given, event.values.back(), &event.leaves);
     }
@@ -549,10 +552,10 @@ class Runner {
     };
     for (const Column& column : scenario_.keys) look_up(column);
     look_up(scenario_.sequence);
-    look_up(Column{kSecondSequence, scenario_.sequence.pool, false, 0, false});
-    look_up(Column{kSystem, scenario_.system, false, 0, false});
+    look_up(Column{kSecondSequence, scenario_.sequence.pool, false});
+    look_up(Column{kSystem, scenario_.system, false});
     for (const Column& column : scenario_.values) {
-      if (column.from_batch <= batch) {
+      if (column.is_in(batch)) {
         look_up(column);
       } else {
         ++column_number;
@@ -600,7 +603,7 @@ class Runner {
     for (size_t i = 0; i < scenario_.values.size(); ++i) {
       if ((event.names >> (i + 1) & 1) == 0) continue;
       // Only what this flow's source has may be named.
-      add(scenario_.values[i].from_batch <= current_batch_ ? scenario_.values[i].name : "op");
+      add(scenario_.values[i].is_in(current_batch_) ? scenario_.values[i].name : "op");
     }
     if (scenario_.keeps_sequence && (event.names & 1) != 0) add(scenario_.sequence.name);
     return list + "]";
@@ -621,9 +624,9 @@ class Runner {
       keys.push_back(sql::Name{column.name, {}});
     }
     field(scenario_.sequence);
-    field(Column{kSecondSequence, scenario_.sequence.pool, false, 0, false});
+    field(Column{kSecondSequence, scenario_.sequence.pool, false});
     except.push_back(sql::Name{kSecondSequence, {}});
-    field(Column{kSystem, scenario_.system, false, 0, false});
+    field(Column{kSystem, scenario_.system, false});
     except.push_back(sql::Name{kSystem, {}});
     std::vector<sql::Name> listed;
     if (scenario_.keeps_sequence && flow == 1)
@@ -631,7 +634,7 @@ class Runner {
     if (!scenario_.keeps_sequence) except.push_back(sql::Name{scenario_.sequence.name, {}});
     if (scenario_.keeps_sequence) tracked.push_back(sql::Name{scenario_.sequence.name, {}});
     for (const Column& column : scenario_.values) {
-      if (column.from_batch > batch) continue;
+      if (!column.is_in(batch)) continue;
       field(column);
       if (flow == 1 && !column.in_second) {
         except.push_back(sql::Name{column.name, {}});
@@ -786,6 +789,7 @@ class Runner {
     const auto found = table.find(primary);
     if (found == table.end()) return "no row to change by hand: " + text;
     const std::string condition = fmt::format("\"__toy_row_id\" = {}", found->second.row_id);
+    edited_keys_[key_text(row)] = row.key;
     const auto failed = [](const Status& done) -> std::optional<std::string> {
       return done.ok() ? std::nullopt : std::optional(done.error().message);
     };
@@ -829,6 +833,7 @@ class Runner {
     });
     if (taken) return std::nullopt;
     rows->push_back(row);
+    edited_keys_[key_text(row)] = row.key;
     return failed(lake_.insert_by_hand({cells_of(row)}));
   }
 
@@ -922,9 +927,36 @@ class Runner {
     return {primary_key(cells), row_text(cells)};
   }
 
+  // No interval is empty, and of what is believed at one time none overlap, so that at most one row
+  // of a key is open.
+  std::optional<std::string> broken_promise(const std::vector<Row>& rows) const {
+    const auto is_null = [](const Value& value) { return value.kind == Value::Kind::kNull; };
+    const auto before = [&](const Value& end, const Value& start) {
+      return !is_null(end) && model::compare(end, start) <= 0;
+    };
+    if (scenario_.scd_type == cdc::ScdType::kType1) return std::nullopt;
+    const bool bitemporal = scenario_.scd_type == cdc::ScdType::kBitemporal;
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const Row& a = rows[i];
+      if (before(a.end, a.start) || (bitemporal && before(a.system_end, a.system_start)))
+        return "an empty interval: " + spelled(a).second;
+      // Rows of a key come one after the other.
+      for (size_t k = i + 1; k < rows.size() && model::same_key(rows[k].key, a.key); ++k) {
+        const Row& b = rows[k];
+        const bool apart = before(a.end, b.start) || before(b.end, a.start) ||
+                           (bitemporal && (before(a.system_end, b.system_start) ||
+                                           before(b.system_end, a.system_start)));
+        if (!apart) return "intervals overlap: " + spelled(a).second + ", " + spelled(b).second;
+      }
+    }
+    return std::nullopt;
+  }
+
   std::optional<std::string> compare_with_model(const Table& table) {
     Table expected;
-    for (const Row& row : model_rows()) {
+    const std::vector<Row> rows = model_rows();
+    if (auto problem = broken_promise(rows)) return problem;
+    for (const Row& row : rows) {
       const auto [key, text] = spelled(row);
       expected.emplace(key, KnownRow{text, ""});
     }
@@ -1001,6 +1033,7 @@ class Runner {
   model::Columns columns_;
   size_t current_batch_ = 0;
   std::vector<Event> consumed_;
+  std::map<std::string, std::vector<Value>> edited_keys_;
 };
 
 }  // namespace
@@ -1073,7 +1106,10 @@ std::string Scenario::describe() const {
         "  value {} {}{}{}\n", column.name, to_sql(column.pool.type),
         fmt::format("{}{}{}", column.tracked ? ", tracked" : "", column.listed ? ", listed" : "",
                     column.in_second ? "" : ", not in flow 1"),
-        column.from_batch > 0 ? fmt::format(", from batch {}", column.from_batch) : "");
+        (column.from_batch > 0 ? fmt::format(", from batch {}", column.from_batch) : "") +
+            (column.until_batch < Column::kAlways
+                 ? fmt::format(", until batch {}", column.until_batch)
+                 : ""));
   }
   for (size_t batch = 0; batch < batches.size(); ++batch) {
     text += fmt::format("  batch {}\n", batch);

@@ -24,12 +24,17 @@ struct Pool {
 enum class Updates { kWholeRows, kIgnoreNulls, kIgnoreNullsOn, kIgnoreNullsExcept, kNamedColumns };
 
 struct Column {
+  static constexpr size_t kAlways = 1000;
   std::string name;
   Pool pool;
   bool tracked = true;
-  size_t from_batch = 0;  // the source has it from this batch on
-  bool in_second = true;  // the second flow selects it too
-  bool listed = false;    // stands in the list of IGNORE NULL UPDATES
+  size_t from_batch = 0;         // the source has it from this batch on
+  size_t until_batch = kAlways;  // and no longer from this one on
+  bool in_second = true;         // the second flow selects it too
+  bool listed = false;           // stands in the list of IGNORE NULL UPDATES
+
+  bool is_in(size_t batch) const { return from_batch <= batch && batch < until_batch; }
+  bool comes_or_goes() const { return from_batch > 0 || until_batch < kAlways; }
 };
 
 // One event as indexes into the pools; -1 is null.
