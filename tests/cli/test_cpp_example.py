@@ -24,3 +24,16 @@ def test_example_runs(tmp_path):
     ]
     again = subprocess.run([ROOT / "build/bin/orders_example", tmp_path / "warehouse"], capture_output=True, encoding="utf-8")
     assert again.returncode == 1 and "TABLE_OR_VIEW_ALREADY_EXISTS" in again.stderr
+
+
+def test_the_change_feed_example_runs(tmp_path):
+    done = subprocess.run([ROOT / "build/bin/changes_example", tmp_path / "warehouse", tmp_path / "pipeline"],
+                          capture_output=True, encoding="utf-8")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "versions 0 to 2: insert 2 update_postimage 1 update_preimage 1",
+        "from version 0: delete 1 insert 2 update_postimage 1 update_preimage 1",
+        "from a time: delete 1 insert 2 update_postimage 1 update_preimage 1",
+        "target_table: insert 2",
+        "rest: delete 1 insert 1",
+    ]
