@@ -152,7 +152,7 @@ TEST_F(PartialTest, ALaterSystemTimeCorrectsABusinessTime) {
 TEST_F(PartialTest, ANullSystemSequenceFailsTheBatchWhole) {
   const Error error = deliver_badly({kFacts, kBeliefs}, "(1, 'a', 'U', 10, NULL)");
   EXPECT_EQ(error.code, "AUTOCDC_MICROBATCH_VALIDATION.NULL_SEQUENCE");
-  EXPECT_THAT(error.message, HasSubstr("system sequence"));
+  EXPECT_THAT(error.message, HasSubstr("SYSTEM SEQUENCE BY is null"));
   EXPECT_THAT(table(), IsEmpty());
 }
 

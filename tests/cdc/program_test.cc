@@ -84,7 +84,7 @@ TEST_F(ProgramTest, NullSequenceFailsTheBatchWhole) {
                                       "(1, 'a', 'U', 1), (7, 'b', 'U', NULL), (NULL, 'c', 'U', 1)");
     EXPECT_EQ(error.kind, ErrorKind::kInvalidData);
     EXPECT_EQ(error.code, "AUTOCDC_MICROBATCH_VALIDATION.NULL_SEQUENCE");
-    EXPECT_THAT(error.message, HasSubstr("1 events"));
+    EXPECT_THAT(error.message, HasSubstr("null in 1 of the batch's events"));
     EXPECT_THAT(error.message, HasSubstr("id = 7"));
     EXPECT_THAT(error.message, HasSubstr("Leave such rows out with WHERE in the source query"));
   }
@@ -94,7 +94,7 @@ TEST_F(ProgramTest, NullKeyFailsTheBatchExceptOnATruncate) {
   const Error error =
       deliver_badly({kSmall, kType1}, "(NULL, 'a', 'U', 1), (NULL, 'b', 'D', 2), (1, 'c', 'U', 3)");
   EXPECT_EQ(error.code, "AUTOCDC_MICROBATCH_VALIDATION.NULL_KEY");
-  EXPECT_THAT(error.message, HasSubstr("2 events"));
+  EXPECT_THAT(error.message, HasSubstr("null in 2 of the batch's events"));
   EXPECT_THAT(error.message, HasSubstr("EXPECT (... IS NOT NULL) ON VIOLATION DROP ROW"));
   deliver({kSmall, kType1}, "(NULL, NULL, 'T', 1), (1, 'c', 'U', 3)");
   EXPECT_THAT(table(), ElementsAre("1|c"));
