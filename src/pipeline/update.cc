@@ -587,12 +587,19 @@ class Update {
         }
       }
     }
-    for (size_t i = 0; i < refreshed_.size(); ++i) {
-      if (!refreshed_[i]) continue;
+    // Readers before what they read: an update that is stopped in between leaves no stream in the
+    // middle of a table that is about to be replaced.
+    std::vector<bool> left = refreshed_;
+    const auto begin = [&](size_t i) -> Status {
+      if (!left[i]) return {};
+      left[i] = false;
       SL_ASSIGN(auto target, Target::open(context_, i));
       SL_TRY(target.checkpoint().begin_refresh());
       target.checkpoint().remove_old();
-    }
+      return {};
+    };
+    for (size_t i = runs_.size(); i-- > 0;) SL_TRY(begin(runs_[i]->flow().target));
+    for (size_t i = 0; i < left.size(); ++i) SL_TRY(begin(i));
     return {};
   }
 
