@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages the build needs, only those that are missing.
-# Usage: scripts/install_deps.sh [lint|arm64|interop|fuzz]
+# Usage: scripts/install_deps.sh [test|lint|arm64|interop|fuzz]
+#   test     adds the database servers that tests read from
 #   lint     adds clang-format and clang-tidy
 #   arm64    the cross compiler, with the libraries for arm64 (arm64 becomes a foreign architecture)
 #   interop  adds Java and Maven, for Spark
@@ -17,6 +18,7 @@ command -v npm >/dev/null || packages+=(npm)
 python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3-venv)
 python3 -m pip --version >/dev/null 2>&1 || packages+=(python3-pip)
 case "${1:-}" in
+  test) packages+=(postgresql mariadb-server-core mariadb-client-core) ;;
   lint) packages+=(clang-format-19 clang-tidy-19) ;;
   fuzz) packages+=(clang-19 libclang-rt-19-dev) ;;
   interop)

@@ -16,6 +16,7 @@ ctest --test-dir "$build" --output-on-failure -j "$(nproc)" \
 
 if [[ "$build" == build ]] && compgen -G 'tests/*/test_*.py' >/dev/null; then
   if scripts/python.sh; then
+    scripts/install_deps.sh test || echo "the database servers cannot be installed: their tests are skipped"
     # Spark has runs of its own: make test-interop, make test-spark.
     build/venv/bin/python -m pytest -q -rs -n "$(nproc)" --dist loadfile tests \
       --ignore=tests/interop/spark --ignore=tests/spark --junitxml="$results/python.pytest.xml"

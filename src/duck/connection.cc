@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "base/secrets.h"
 #include "duck/boolean_only.h"
 #include "duck/curve_function.h"
 #include "duck/engine.h"
@@ -312,6 +313,8 @@ Result<std::shared_ptr<Database>> Database::open(const DatabaseOptions& options)
   // Nothing is fetched behind the user's back: all that is needed is linked in.
   SL_TRY(set("autoinstall_known_extensions", "false"));
   SL_TRY(set("autoload_known_extensions", "false"));
+  // Passwords of other databases stay in memory.
+  SL_TRY(set("allow_persistent_secrets", "false"));
   if (options.memory_limit_bytes > 0) {
     SL_TRY(
         set("memory_limit", std::to_string(engine_memory_limit(options.memory_limit_bytes)) + "B"));
@@ -369,7 +372,7 @@ Error engine_error(duckdb_error_type type, const char* message) {
   if (type == DUCKDB_ERROR_OUT_OF_MEMORY) {
     text += "\nGive the program more memory (--memory-limit), fewer threads, or disk for spilling.";
   }
-  return Error{kind_of(type), std::move(code), std::move(text), {}};
+  return Error{kind_of(type), std::move(code), without_secrets(std::move(text)), {}};
 }
 
 Error engine_error(duckdb_result* result) {

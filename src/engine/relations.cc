@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "delta/find_damage.h"
+#include "duck/jdbc.h"
 #include "engine/names.h"
 #include "pipeline/glob.h"
 #include "sql/parser.h"
@@ -236,17 +237,22 @@ Result<std::string> Relations::resolve_function(const sql::TableUse& use) {
     files.named_arguments.emplace_back("format", std::move(format));
     return read_files(files);
   }
+  if (use.function == "read_jdbc") {
+    SL_ASSIGN(const auto read, duck::jdbc_read(use, context_.directory));
+    auto text = duck::jdbc_relation(*context_.connection, read);
+    if (!text.ok()) return at(std::move(text).error(), use.place);
+    return text;
+  }
   if (use.function == "event_log") return event_log(use);
   if (use.function == "range") return number_range(use);
   if (use.function == "table_changes" || use.function == "table_changes_by_path")
     return table_changes(use);
-  return at(
-      unsupported("UNRESOLVABLE_TABLE_VALUED_FUNCTION",
-                  "the table function {} is not supported here: read_files, read_csv, "
-                  "read_json, read_parquet, table_changes, table_changes_by_path, event_log and "
-                  "range are",
-                  use.function),
-      use.place);
+  return at(unsupported("UNRESOLVABLE_TABLE_VALUED_FUNCTION",
+                        "the table function {} is not supported here: read_files, read_csv, "
+                        "read_json, read_parquet, read_jdbc, table_changes, table_changes_by_path, "
+                        "event_log and range are",
+                        use.function),
+            use.place);
 }
 
 // A batch read of files: all that are there now, with the options of a streaming read.

@@ -15,6 +15,8 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/secrets.h"
+#include "duck/extensions.h"
 
 extern char** environ;
 
@@ -128,6 +130,7 @@ class ChildProgram final : public Program {
         auto answer = Json::parse(std::string_view(unread_).substr(0, end));
         unread_.erase(0, end + 1);
         if (!answer.ok()) return answer.error().with_context("the answer of the interpreter");
+        take_what_reads_need(*answer);
         return answer;
       }
       if (cancel_ != nullptr && *cancel_)
@@ -139,6 +142,17 @@ class ChildProgram final : public Program {
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0) return ended();
       unread_.append(buffer, static_cast<size_t>(count));
+    }
+  }
+
+  // Passwords of the databases that the files read, and where DuckDB's extensions for them are.
+  static void take_what_reads_need(const Json& answer) {
+    if (const Json* secrets = answer.get("secrets")) {
+      for (size_t i = 0; i < secrets->items().size(); ++i)
+        keep_secret(secrets->names()[i], secrets->items()[i].text());
+    }
+    if (const Json* folders = answer.get("extensions")) {
+      for (const auto& folder : folders->items()) duck::add_extension_folder(folder.text());
     }
   }
 

@@ -35,6 +35,23 @@ SAME = {
     "u.selectExpr('userId + 1 AS x', 'upper(name) AS y').limit(9)": [(2, "A"), (3, "B"), (4, None)],
     "u.withColumn('x', F.expr('userId + 1')).withColumn('AMT', F.lit('z')).filter(u.userId == 1)": [(1, "a", "z", 2)],
     "u.withColumns({'a': col('amt') * 2, 'b': -col('amt')}).select('a', 'b').filter('a = 20')": [(20, -10)],
+    "u.dropna()": [(1, "a", 10), (2, "b", 20)],
+    "u.na.drop('all', subset=['name'])": [(1, "a", 10), (2, "b", 20)],
+    "u.na.drop(thresh=3)": [(1, "a", 10), (2, "b", 20)],
+    "o.union(spark.createDataFrame([(9, float('nan'))], 'userId INT, price DOUBLE')).dropna()": [(1, 5.5), (1, 6.5), (3, 7.5)],
+    "u.fillna('?').filter('userId = 3')": [(3, "?", 30)],
+    "u.na.fill({'name': 'x', 'amt': 0}).filter('userId = 3')": [(3, "x", 30)],
+    "u.fillna(0)": [(1, "a", 10), (2, "b", 20), (3, None, 30)],
+    "spark.createDataFrame([(None,), (float('nan'),), (1.5,)], 'x DOUBLE').na.fill(0)": [(0.0,), (0.0,), (1.5,)],
+    "u.replace(['a', 'b'], ['x', None]).select('name')": [("x",), (None,), (None,)],
+    "u.na.replace({10: 11, 30: 33}, subset=['amt']).select('amt')": [(11,), (20,), (33,)],
+    "u.dropDuplicates(['userId']).union(u).dropDuplicates(['amt']).select('amt')": [(10,), (20,), (30,)],
+    "o.dropDuplicates(['userId'])": [(1, 5.5), (3, 7.5)],
+    "u.orderBy('userId').offset(1).limit(1).select('userId')": [(2,)],
+    "u.orderBy('userId').limit(2).offset(1).select('userId')": [(2,)],
+    "u.filter('userId = 1').unpivot('userId', ['amt', col('userId')], 'k', 'v')": [(1, "amt", 10), (1, "userId", 1)],
+    "u.filter('userId = 2').select('userId', 'amt').melt(['userId'], None, 'k', 'v')": [(2, "amt", 20)],
+    "u.select('userId').union(u.select('userId')).intersectAll(o.select('userId'))": [(1,), (1,), (3,)],
     "u.drop('name', 'nope')": [(1, 10), (2, 20), (3, 30)],
     "u.withColumnRenamed('name', 'n').select('n').distinct()": [("a",), ("b",), (None,)],
     "u.toDF('x', 'y', 'z').filter('x = 1').select('z')": [(10,)],
@@ -125,6 +142,11 @@ def test_actions(names, capsys):
     assert u.orderBy("userId").take(1)[0]["name"] == "a" and not u.isEmpty() and u.head(2)[1].amt == 20
     assert u.schema.simpleString() == "struct<userId:int,name:string,amt:int>" or "userId" in str(u.schema)
     assert len(u.toPandas()) == 3 and u.toArrow().num_rows == 3 and "<table>" in u._repr_html_()
+    seen = []
+    u.foreach(lambda row: seen.append(row.amt))
+    assert sorted(seen) == [10, 20, 30]
+    u.filter("amt > 10").explain()
+    assert "read 1 of 1" in capsys.readouterr().out
     u.printSchema()
     assert " |-- userId: int" in capsys.readouterr().out
     names["spark"].createDataFrame([(9,)], "id INT").write.mode("append").saveAsTable("made")
@@ -145,17 +167,19 @@ def test_reading_files(names, tmp_path):
 
 WRONG = {
     "u.nosuch": (AttributeError, "the columns are userId, name, amt"),
-    "u.dropna()": (AttributeError, "DataFrame.dropna is not supported; there are agg, alias,"),
+    "u.sample(0.5)": (AttributeError, "DataFrame.sample is not supported; there are agg, alias,"),
+    "u.fillna([1])": (TypeError, "value must be bool or int or float or str, not [1]"),
+    "u.dropna(subset=['nope'])": (strandline.InvalidArgumentError, "there is no column nope; the columns are userId, name, amt"),
+    "u.replace([1, 2], [3])": (ValueError, "value must have 2 values"),
+    "u.unpivot(['userId', 'name', 'amt'], None, 'k', 'v')": (strandline.InvalidArgumentError, "no column to make rows of"),
     "u.groupBy('name').pivot('x')": (AttributeError, "there are agg, count, sum, avg, min, max"),
     "u.select(o.price)": (strandline.InvalidArgumentError, "belongs to another DataFrame"),
     "u.join(u, u.userId == u.userId)": (strandline.InvalidArgumentError, "AMBIGUOUS_COLUMN_REFERENCE"),
     "u.select(1)": (TypeError, "cols must be str or Column, not 1"),
     "u.join(o, 'userId', 'sideways')": (ValueError, "how must be one of 'inner'"),
     "u.unionByName(o)": (strandline.InvalidArgumentError, "allowMissingColumns=True"),
-    "u.dropDuplicates(['name'])": (strandline.UnsupportedError, "row_number"),
     "spark.streams": (AttributeError, "there are read, readStream, table"),
-    "spark.read.format('xml').load('x')": (strandline.UnsupportedError, "csv, json, parquet and delta are"),
-    "spark.read.format('jdbc').load()": (strandline.UnsupportedError, "jdbc"),
+    "spark.read.format('xml').load('x')": (strandline.UnsupportedError, "csv, json, parquet, delta and (not as a stream) jdbc are"),
     "spark.read.option('nope', 1).table('users')": (strandline.InvalidArgumentError, "no option 'nope'"),
     "spark.read.option('readChangeFeed', 'true').table('users')": (strandline.InvalidArgumentError, "startingVersion"),
     "spark.read.table('nowhere').collect()": (strandline.NotFoundError, "nowhere"),

@@ -8,6 +8,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
+#include <strandline/jdbc.h>
 #include <strandline/changes.h>
 #include <strandline/strandline.h>
 
@@ -363,6 +364,10 @@ NB_MODULE(_core, m) {
   m.def("run_update", &run, "pipeline"_a, "warehouse"_a.none(), "refresh"_a, "tables"_a,
         "allow_missing_sources"_a, "dry_run"_a, "memory_limit_bytes"_a, "threads"_a,
         "listener"_a.none());
+  m.def("keep_secret", &keep_secret);
+  m.def("without_secrets", &without_secrets);
+  m.def("check_jdbc",
+        [](const std::map<std::string, std::string>& options) { check(check_jdbc(options)); });
   m.def("locate_pipeline", [](const std::string& path) {
     const auto place = check(locate_pipeline(path));
     return std::make_tuple(place.name, place.directory, place.warehouse, place.catalog,

@@ -12,6 +12,7 @@ Pipelines are folders of ``.sql`` and ``.py`` files; see :mod:`strandline.pipeli
 """
 
 from ._core import __version__
+from ._history import History
 from ._pipeline import Expectation, Flow, Pipeline, Progress, Update
 from ._result import Result
 from ._warehouse import Field, Table, Version, Warehouse, connect
@@ -34,7 +35,7 @@ from .errors import (
 
 __all__ = [
     "AlreadyExistsError", "BusyError", "CancelledError", "ConflictError", "CorruptError", "Expectation",
-    "Field", "Flow", "InternalError", "InvalidArgumentError", "InvalidDataError", "IoError", "NotFoundError",
+    "Field", "Flow", "History", "InternalError", "InvalidArgumentError", "InvalidDataError", "IoError", "NotFoundError",
     "Pipeline", "Place", "Progress", "Result", "StrandlineError", "Table", "UnsupportedError", "Update",
     "UpdateError", "Version", "Warehouse", "__version__", "connect",
 ]  # fmt: skip

@@ -66,6 +66,12 @@ def sql_name(parameter: str, text: str) -> str:
     return ".".join(map(quote, parts))
 
 
+def table_name(text: str) -> str:
+    """A table's name as SQL; ``delta.`/path``` as it is."""
+    match = re.fullmatch(r"\s*delta\s*\.\s*(`.*`)\s*", text, re.IGNORECASE)
+    return f"delta.{match.group(1)}" if match else sql_name("tableName", text)
+
+
 def literal(text: str) -> str:
     """A string literal of the SQL surface."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

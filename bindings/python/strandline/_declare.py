@@ -13,12 +13,13 @@ import socket
 import sys
 import traceback
 import types
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Optional
 
-from . import pipelines
+from . import _core, _jdbc, pipelines
+from ._extensions import extension_folders
 from ._imports import resolving
+from ._snapshots import SnapshotFunction
 from ._spark import SparkSession
 from ._volumes import DbUtils, Volumes
 from ._warehouse import Warehouse, connect
@@ -58,6 +59,7 @@ def describe(error: BaseException, files: dict[str, str], place: Optional[tuple[
             if frame.line:
                 lines.append(f"    {frame.line}")
         message += "\n" + "\n".join(lines)
+    message = _core.without_secrets(message)
     file, line = place if place is not None else ("", 0)
     return {"kind": kind, "code": code, "message": message, "file": files.get(file, file), "line": line}
 
@@ -77,7 +79,7 @@ class Declarer:
             return connect(warehouse, catalog=catalog, schema=schema)
 
         self.spark = SparkSession(open_warehouse, self.volumes, configuration, self.registry.views)
-        self.functions: dict[str, Callable[..., Any]] = {}
+        self.functions: dict[str, SnapshotFunction] = {}
 
     def run(self) -> dict[str, Any]:
         errors = []
@@ -96,11 +98,18 @@ class Declarer:
                     statement = {"sql": declared.sql(), "file": self.files.get(declared.file, declared.file), "line": declared.line}
                     if declared.function is not None:
                         statement["function"] = f"f{len(self.functions)}"
-                        self.functions[statement["function"]] = declared.function
+                        self.functions[statement["function"]] = SnapshotFunction(declared.function, *place)
                     statements.append(statement)
                 except (Exception, SystemExit) as error:
                     errors.append(describe(error, self.files, place))
         return {"statements": statements, "errors": errors}
+
+    def next_snapshot(self, request: dict[str, Any]) -> dict[str, Any]:
+        function = self.functions[request["function"]]
+        try:
+            return function(request["latest"])
+        except (Exception, SystemExit) as error:  # user code may do anything
+            return {"error": describe(error, self.files, function.place)}
 
     def _execute(self, path: str, number: int) -> None:
         text = Path(path).read_text(encoding="utf-8")
@@ -118,6 +127,9 @@ def answer(request: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
         state["imports"] = resolving(declarer.spark)
         state["imports"].__enter__()  # functions may import later, too
         return declarer.run()
+    if request.get("do") == "next_snapshot":
+        asked: Declarer = state["declarer"]
+        return asked.next_snapshot(request)
     return {"errors": [{"kind": "unsupported", "code": "PYTHON_PROTOCOL",
                         "message": f"the package does not know the request {request.get('do')!r}: it and the program "
                                    "are of different versions"}]}  # fmt: skip
@@ -129,7 +141,10 @@ def main() -> None:
     state: dict[str, Any] = {}
     with channel.makefile("rwb") as lines:
         for line in lines:
-            lines.write(json.dumps(answer(json.loads(line), state)).encode() + b"\n")
+            said = answer(json.loads(line), state)
+            if _jdbc.kept:
+                said.update(secrets=_jdbc.kept, extensions=extension_folders())
+            lines.write(json.dumps(said).encode() + b"\n")
             lines.flush()
     os._exit(0)  # whatever threads user code started
 

@@ -10,6 +10,7 @@ from typing import Any, Optional
 
 from . import _core
 from ._arguments import accept
+from ._extensions import use_extensions
 from ._warehouse import Warehouse, connect
 from .errors import CancelledError, NotFoundError, StrandlineError, UpdateError
 
@@ -141,6 +142,7 @@ class Pipeline:
 
         # Its .py files run with this interpreter.
         os.environ.setdefault("STRANDLINE_PYTHON", sys.executable)
+        use_extensions()
 
         def tell(kind: str, flow: str, stage: str, rows: int, elapsed: float, fraction: float) -> None:
             if progress is not None:

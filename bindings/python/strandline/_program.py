@@ -6,11 +6,14 @@ import os
 import sys
 from pathlib import Path
 
+from ._extensions import use_extensions
+
 PROGRAM = Path(__file__).parent / "bin" / "strandline"
 
 
 def main() -> None:
     os.environ.setdefault("STRANDLINE_PYTHON", sys.executable)
+    use_extensions()
     os.execv(PROGRAM, [str(PROGRAM), *sys.argv[1:]])
 
 

@@ -10,7 +10,7 @@ import types
 from pathlib import Path
 from typing import Any
 
-from . import _streams
+from . import _core, _streams
 from ._imports import resolving
 from ._spark import SparkSession
 from ._volumes import DbUtils, Volumes
@@ -71,7 +71,7 @@ def _tell(error: BaseException) -> None:
     if frames:
         sys.stdout.flush()
         print("Traceback (most recent call last):", file=sys.stderr)
-        print("".join(traceback.format_list(frames)).rstrip(), file=sys.stderr)
+        print(_core.without_secrets("".join(traceback.format_list(frames)).rstrip()), file=sys.stderr)
 
 
 if __name__ == "__main__":

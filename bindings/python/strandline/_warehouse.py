@@ -7,11 +7,17 @@ import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, Optional, Union
+from typing import TYPE_CHECKING, Any, Literal, Optional, Union, overload
 
 from . import _core
 from ._arguments import accept
+from ._extensions import use_extensions
 from ._result import Nothing, Result
+
+if TYPE_CHECKING:
+    from ._history import History
+
+_COMMITS = object()  # no key was given
 
 VersionOrTime = Union[int, str, datetime.datetime]
 
@@ -37,6 +43,7 @@ def connect(
     accept("threads", threads, int)
     path = "" if warehouse is None else str(warehouse)
     options = (path, accept("catalog", catalog, str), accept("schema", schema, str), "", memory_limit_bytes, threads)
+    use_extensions()
     return Warehouse(_core.open_session(*options), options)
 
 
@@ -183,8 +190,24 @@ class Table:
         self._table.refresh()
         return self
 
-    def history(self, limit: int = 0) -> list[Version]:
-        """The commits, newest first, as far as the log is kept; at most ``limit``, 0 for all."""
+    @overload
+    def history(self, *, limit: int = 0) -> list[Version]: ...
+    @overload
+    def history(self, key: Any) -> History: ...
+    def history(self, key: Any = _COMMITS, *, limit: int = 0) -> Union[list[Version], History]:
+        """Without a key: the commits, newest first, as far as the log is kept; at most ``limit``, 0
+        for all.
+
+        With the key of a row: its versions in this table, the target of AUTO CDC with SCD type 2 or
+        bitemporal; ``history(key).plot()`` draws them.
+
+        :param key: the key's value; a tuple or a dict of names where keys are several columns.
+        :raises InvalidArgumentError: the table keeps no history of its rows.
+        """
+        if key is not _COMMITS:
+            from ._history import history_of
+
+            return history_of(self, key)
         return [
             Version(version, _EPOCH + datetime.timedelta(milliseconds=ms), operation, metrics)
             for version, ms, operation, metrics in self._table.history(accept("limit", limit, int))

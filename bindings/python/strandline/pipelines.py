@@ -18,6 +18,7 @@ or a Column. An empty list counts as absent. Wrong arguments raise at the call.
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -600,6 +601,14 @@ def create_auto_cdc_from_snapshot_flow(
     if isinstance(source, str):
         snapshot = f"SNAPSHOT (SELECT * FROM {sql_name('source', source)})"
     elif callable(source):
+        try:
+            inspect.signature(source).bind(None)
+        except TypeError:
+            raise TypeError(
+                f"source must take one argument, the latest processed version (None at first), not {given(source)}"
+            ) from None
+        except ValueError:
+            pass  # a function of C code, which does not say
         function = source
         snapshot = "SNAPSHOT (SELECT 1 AS given_by_a_function)"
     else:

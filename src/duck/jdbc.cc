@@ -1,0 +1,167 @@
+#include "duck/jdbc.h"
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "base/error.h"
+#include "base/secrets.h"
+#include "duck/extensions.h"
+
+namespace strandline::duck {
+namespace {
+
+struct Reader {
+  const char* extension;
+  const char* type;      // of ATTACH and of the secret
+  const char* function;  // runs a query there
+  const char* purpose;
+};
+
+Reader reader_of(JdbcSystem system) {
+  switch (system) {
+    case JdbcSystem::kPostgres:
+      return {"postgres_scanner", "postgres", "postgres_query", "reading PostgreSQL"};
+    case JdbcSystem::kMysql:
+      return {"mysql_scanner", "mysql", "mysql_query", "reading MySQL and MariaDB"};
+    case JdbcSystem::kSqlite:
+      break;
+  }
+  return {"sqlite_scanner", "sqlite", "", "reading SQLite"};
+}
+
+// The name under which a database is attached: one for each way to connect, so that it says nothing
+// of the password.
+std::string attached_name(const JdbcRead& read) {
+  static std::mutex mutex;
+  static auto* names = new std::map<std::vector<std::string>, size_t>;
+  const std::lock_guard lock(mutex);
+  const std::vector<std::string> key = {std::to_string(static_cast<int>(read.system)),
+                                        read.host,
+                                        std::to_string(read.port),
+                                        read.database,
+                                        read.user,
+                                        read.password,
+                                        read.settings};
+  return fmt::format("jdbc_{}", names->emplace(key, names->size() + 1).first->second);
+}
+
+Status attach(Connection& connection, const JdbcRead& read, const Reader& reader,
+              const std::string& name) {
+  // Anew each time: what it remembers of the other database's tables may be old.
+  SL_TRY(connection.execute(fmt::format("DETACH DATABASE IF EXISTS {}", quote_name(name))));
+  if (read.system == JdbcSystem::kSqlite) {
+    SL_ASSIGN(const auto there, connection.query_int(fmt::format("SELECT count(*) FROM glob({})",
+                                                                 quote_literal(read.database))));
+    if (there == 0)
+      return not_found("PATH_NOT_FOUND", "there is no SQLite file '{}'", read.database);
+    SL_TRY(connection.execute(fmt::format("ATTACH {} AS {} (TYPE sqlite, READ_ONLY)",
+                                          quote_literal(read.database), quote_name(name))));
+    return {};
+  }
+  std::string secret =
+      fmt::format("HOST {}, DATABASE {}", quote_literal(read.host), quote_literal(read.database));
+  if (read.port != 0) secret += fmt::format(", PORT {}", read.port);
+  if (!read.user.empty()) secret += ", USER " + quote_literal(read.user);
+  if (!read.password.empty()) secret += ", PASSWORD " + quote_literal(read.password);
+  SL_TRY(connection.execute(fmt::format("CREATE OR REPLACE TEMPORARY SECRET {} (TYPE {}, {})",
+                                        quote_name(name), reader.type, secret)));
+  SL_TRY(connection.execute(fmt::format("ATTACH {} AS {} (TYPE {}, SECRET {}, READ_ONLY)",
+                                        quote_literal(read.settings), quote_name(name), reader.type,
+                                        quote_name(name))));
+  return {};
+}
+
+// A column as Delta has it, or nullopt where it is that already.
+std::optional<std::string> cast_of(const ResultColumn& column) {
+  if (column.has_delta_type && column.type.id != TypeId::kVoid) return std::nullopt;
+  static const std::map<std::string, const char*> wider = {
+      {"UTINYINT", "SMALLINT"},      {"USMALLINT", "INTEGER"},     {"UINTEGER", "BIGINT"},
+      {"UBIGINT", "DECIMAL(20,0)"},  {"HUGEINT", "DECIMAL(38,0)"}, {"TIMESTAMP_S", "TIMESTAMP"},
+      {"TIMESTAMP_MS", "TIMESTAMP"}, {"TIMESTAMP_NS", "TIMESTAMP"}};
+  const auto found = wider.find(column.engine_type);
+  return found == wider.end() ? "VARCHAR" : found->second;
+}
+
+// The columns that PostgreSQL has as numeric without a precision: the extension would make them
+// DOUBLE. Asked of the query itself, without reading a row.
+Result<std::vector<bool>> free_numerics(Connection& connection, const std::string& name,
+                                        const JdbcRead& read,
+                                        const std::vector<ResultColumn>& columns) {
+  std::vector<bool> out(columns.size(), false);
+  std::string asked;
+  size_t count = 0;
+  for (const auto& column : columns) {
+    if (column.engine_type != "DOUBLE") continue;
+    asked += fmt::format("{}CAST(pg_typeof(q.{}) AS text) AS t{}", asked.empty() ? "" : ", ",
+                         quote_name(column.name), count++);
+  }
+  if (asked.empty()) return out;
+  const auto query = fmt::format(
+      "SELECT {} FROM (SELECT 1) AS one LEFT JOIN (SELECT * FROM {} LIMIT 0) AS q ON true", asked,
+      read.relation);
+  SL_ASSIGN(const auto types,
+            connection.query(fmt::format("SELECT * FROM postgres_query({}, {})",
+                                         quote_literal(name), quote_literal(query))));
+  if (types.rows.size() != 1) return out;
+  size_t next = 0;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (columns[i].engine_type == "DOUBLE") out[i] = types.rows[0][next++] == "numeric";
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::string> jdbc_relation(Connection& connection, const JdbcRead& read) {
+  const Reader reader = reader_of(read.system);
+  SL_TRY(load_extension(connection, reader.extension, reader.purpose));
+  const std::string name = attached_name(read);
+  // The password may stand in what the other side says, whoever gave it.
+  if (!read.password.empty()) keep_secret(name, read.password);
+  if (auto attached = attach(connection, read, reader, name); !attached.ok()) {
+    if (attached.error().code != "ENGINE_ERROR") return attached.error();
+    return io_error("JDBC_CONNECTION_FAILED", "'{}' cannot be opened: {}", read.shown,
+                    without_secrets(attached.error().message));
+  }
+  const auto run_there = [&](const std::string& query) {
+    return fmt::format("SELECT * FROM {}({}, {})", reader.function, quote_literal(name),
+                       quote_literal(query));
+  };
+  const auto failed = [&](const Error& error) -> Error {
+    return invalid_argument("JDBC_QUERY_FAILED", "'{}': reading {} failed: {}", read.shown,
+                            read.relation, without_secrets(error.message));
+  };
+  // What sqlite_query gives is all text.
+  std::string text =
+      read.system == JdbcSystem::kSqlite
+          ? fmt::format("SELECT * FROM {}.{}", quote_name(name), quote_name(read.relation))
+          : run_there("SELECT * FROM " + read.relation);
+  const auto columns = connection.describe(text);
+  if (!columns.ok()) return failed(columns.error());
+  if (read.system == JdbcSystem::kPostgres) {
+    const auto free = free_numerics(connection, name, read, *columns);
+    if (!free.ok()) return failed(free.error());
+    std::string items;
+    bool any = false;
+    for (size_t i = 0; i < columns->size(); ++i) {
+      const std::string column = quote_name((*columns)[i].name);
+      any = any || (*free)[i];
+      items += (i == 0 ? "" : ", ") +
+               ((*free)[i] ? fmt::format("CAST({0} AS numeric(38,18)) AS {0}", column) : column);
+    }
+    if (any)
+      text = run_there(fmt::format("SELECT {} FROM (SELECT * FROM {}) AS q", items, read.relation));
+  }
+  std::string items;
+  for (const auto& column : *columns) {
+    const std::string quoted = quote_name(column.name);
+    const auto type = cast_of(column);
+    items += (items.empty() ? "" : ", ") +
+             (type ? fmt::format("CAST({0} AS {1}) AS {0}", quoted, *type) : quoted);
+  }
+  return fmt::format("(SELECT {} FROM ({}))", items, text);
+}
+
+}  // namespace strandline::duck

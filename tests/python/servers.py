@@ -1,0 +1,147 @@
+"""Database servers of Debian's packages, on a loopback port, for as long as a test runs."""
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+# No part of any text that a program writes by itself.
+PASSWORD = "hid%den&word-7f3a"
+START_SECONDS = 60
+
+
+class Missing(Exception):
+    """The server is not installed."""
+
+
+@dataclass
+class Server:
+    port: int
+    url: str  # of the database test
+    run: object  # runs a statement there
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def someone():
+    """A user that is not root: the servers refuse to be run by it."""
+    if os.getuid() != 0:
+        return pwd.getpwuid(os.getuid())
+    for name in ("postgres", "mysql", "nobody"):
+        try:
+            return pwd.getpwnam(name)
+        except KeyError:
+            pass
+    raise Missing("there is no user but root")
+
+
+class Folder:
+    """A folder of that user's; programs run there as it."""
+
+    def __init__(self):
+        self.user = someone()
+        self.path = Path(tempfile.mkdtemp(prefix="db"))  # a short name: that of a socket is limited
+        if os.getuid() == 0:
+            os.chown(self.path, self.user.pw_uid, self.user.pw_gid)
+
+    def options(self):
+        options = {"cwd": self.path, "env": {"PATH": os.environ["PATH"], "HOME": str(self.path), "LC_ALL": "C.UTF-8"}}
+        if os.getuid() == 0:
+            options |= {"user": self.user.pw_uid, "group": self.user.pw_gid, "extra_groups": []}
+        return options
+
+    def call(self, *words, **more):
+        done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=START_SECONDS,
+                              **self.options(), **more)  # fmt: skip
+        assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+
+@contextmanager
+def running(folder, words, ready, stop=signal.SIGTERM):
+    """The server, once ready() does not raise; it ends with the block."""
+    log = (folder.path / "log").open("w")
+    server = subprocess.Popen([str(word) for word in words], stdout=log, stderr=log, **folder.options())
+    try:
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                ready()
+                break
+            except AssertionError:
+                if server.poll() is not None or time.monotonic() > deadline:
+                    raise AssertionError((folder.path / "log").read_text()[-3000:]) from None
+                time.sleep(0.1)
+        yield
+    finally:
+        server.send_signal(stop)
+        try:
+            server.wait(20)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+        log.close()
+        shutil.rmtree(folder.path, ignore_errors=True)
+
+
+@contextmanager
+def postgres():
+    """PostgreSQL with the user "me" and the database "test"."""
+    places = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda path: int(path.parts[4]))
+    if not places:
+        raise Missing("PostgreSQL is not installed (scripts/install_deps.sh test)")
+    bin_ = places[-1].parent
+    folder, port = Folder(), free_port()
+    (folder.path / "password").write_text(PASSWORD)
+    os.chmod(folder.path / "password", 0o644)
+    folder.call(bin_ / "initdb", "-D", folder.path / "data", "-U", "me", "-A", "scram-sha-256", "--pwfile",
+                folder.path / "password", "--no-sync", "-E", "UTF8", "--locale=C")  # fmt: skip
+
+    def run(sql, database="test"):
+        line = f"host=127.0.0.1 port={port} user=me dbname={database}"
+        options = folder.options()
+        options["env"]["PGPASSWORD"] = PASSWORD
+        done = subprocess.run([bin_ / "psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", line], input=sql, capture_output=True,
+                              text=True, **options)  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    words = [bin_ / "postgres", "-D", folder.path / "data", "-p", port, "-k", folder.path, "-c",
+             "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "shared_buffers=16MB"]  # fmt: skip
+    with running(folder, words, lambda: run("SELECT 1", "postgres"), signal.SIGINT):
+        run("CREATE DATABASE test", "postgres")
+        yield Server(port, f"jdbc:postgresql://127.0.0.1:{port}/test", run)
+
+
+@contextmanager
+def mariadb():
+    """MariaDB with the user "me" and the database "test"."""
+    program = shutil.which("mariadbd", path=f"{os.environ['PATH']}:/usr/sbin")
+    install, client = shutil.which("mariadb-install-db"), shutil.which("mariadb")
+    if not program or not install or not client:
+        raise Missing("MariaDB is not installed (scripts/install_deps.sh test)")
+    folder, port = Folder(), free_port()
+    folder.call(install, "--no-defaults", f"--datadir={folder.path / 'data'}", "--auth-root-authentication-method=normal",
+                "--skip-test-db", "--innodb-log-file-size=4M")  # fmt: skip
+    socket_ = folder.path / "s"
+
+    def run(sql, database="test"):
+        return folder.call(client, "--no-defaults", f"--socket={socket_}", "-u", "root", database, input=sql)
+
+    words = [program, "--no-defaults", f"--datadir={folder.path / 'data'}", f"--port={port}", "--bind-address=127.0.0.1",
+             f"--socket={socket_}", "--innodb-log-file-size=4M", "--innodb-flush-log-at-trx-commit=0",
+             f"--pid-file={folder.path / 'pid'}"]  # fmt: skip
+    with running(folder, words, lambda: run("SELECT 1", "mysql")):
+        run(f"CREATE DATABASE test; CREATE USER me@'%' IDENTIFIED BY '{PASSWORD}'; GRANT ALL ON test.* TO me@'%'", "mysql")
+        yield Server(port, f"jdbc:mysql://127.0.0.1:{port}/test", run)

@@ -1,0 +1,92 @@
+"""Row cases of the shared files declared in Python: a few of each kind, on the paths of the SQL cases."""
+
+import re
+import sys
+
+import harness
+import pytest
+
+sys.path.insert(0, str(harness.ROOT / "tests" / "cases"))
+sys.path.insert(0, str(harness.ROOT / "tests" / "python"))
+
+import cases as loader  # noqa: E402
+import runner  # noqa: E402
+import test_cases as rows_of  # noqa: E402
+import values  # noqa: E402
+from selection import FAILING, ROW_CASES  # noqa: E402
+
+EVERY = 4  # of how many cases one runs
+
+CASES = [case for case in ROW_CASES if not case.target_clauses and case.name not in FAILING][::EVERY]
+
+CLAUSES = {
+    "IGNORE NULL UPDATES ON": "ignore_null_updates_column_list",
+    "IGNORE NULL UPDATES": "ignore_null_updates",
+    "APPLY AS DELETE WHEN": "apply_as_deletes",
+    "APPLY AS TRUNCATE WHEN": "apply_as_truncates",
+    "SYSTEM SEQUENCE BY": "system_sequence_by",
+    "COLUMNS TO UPDATE": "columns_to_update",
+    "COLUMNS * EXCEPT": "except_column_list",
+    "COLUMNS": "column_list",
+    "TRACK HISTORY ON * EXCEPT": "track_history_except_column_list",
+    "TRACK HISTORY ON": "track_history_column_list",
+}
+
+
+def names(text):
+    return re.findall(r"`(?:[^`]|``)*`|[^\s,()]+", text)
+
+
+def parameter(clause):
+    """The Python parameter and value that a clause stands for."""
+    start = next(one for one in sorted(CLAUSES, key=len, reverse=True) if clause.startswith(one))
+    rest, name = clause[len(start) :].strip(), CLAUSES[start]
+    if name == "ignore_null_updates":
+        return name, True
+    return name, names(rest) if name.endswith("_list") else rest
+
+
+def flow_python(flow, name, target, folder):
+    options = dict(parameter(clause) for clause in flow.clauses)
+    schema = loader.ddl(flow.schema)
+    return f"""
+@dp.temporary_view(name={name + "_source"!r})
+def {name}_source():
+    return spark.readStream.schema({schema!r}).json({str(folder / flow.name)!r})
+
+dp.create_auto_cdc_flow(target={target!r}, source={name + "_source"!r}, keys={list(flow.keys)!r},
+                        sequence_by={flow.sequence!r}, stored_as_scd_type={flow.storage!r}, name={name!r},
+                        once={flow.once!r}, **{options!r})
+"""
+
+
+def write_pipeline(jobs, number, folder, landing):
+    for job in jobs:
+        step = job.steps[min(number, len(job.steps) - 1)]
+        text = f"# {job.case.name}\nfrom pyspark import pipelines as dp\ndp.create_streaming_table({job.target!r})\n"
+        for flow in step.flows:
+            text += flow_python(flow, f"{job.target}_{flow.name}", job.target, landing / job.target)
+        (folder / f"{job.target}.py").write_text(text, encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "write_pipeline", write_pipeline)
+        jobs = [runner.Job(case, "forwards", case.steps, f"t{i:04d}") for i, case in enumerate(CASES)]
+        jobs.sort(key=lambda job: len(job.steps))
+        runner.run_group(jobs, tmp_path_factory.mktemp("cases"))
+    return {job.case.name: job.outcome for job in jobs}
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_rows(case, outcomes):
+    outcome = outcomes[case.name]
+    assert not outcome.problems, "\n".join(outcome.problems)
+    wrong = values.differences(outcome.rows, case.expected, rows_of.types_of(case))
+    assert not wrong, f"rows differ:\n{wrong}"
+
+
+def test_there_are_cases_of_each_kind():
+    assert {case.storage for case in CASES} == {1, 2, "bitemporal"} and len(CASES) > 20
+    assert {name for case in CASES for step in case.steps for flow in step.flows for name, _ in map(parameter, flow.clauses)}

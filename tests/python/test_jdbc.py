@@ -1,0 +1,231 @@
+"""spark.read.format("jdbc") and read_jdbc: SQLite, a real PostgreSQL, a real MariaDB."""
+
+import datetime
+import os
+import sqlite3
+from decimal import Decimal
+from urllib.parse import quote
+
+import harness
+import pytest
+import servers
+from servers import PASSWORD
+
+import strandline
+from strandline import _jdbc, _script, _spark, _volumes
+
+
+@pytest.fixture
+def spark(warehouse, tmp_path):
+    return _spark.SparkSession(lambda: warehouse, _volumes.Volumes(None, str(tmp_path)))
+
+
+def started(server):
+    try:
+        with server() as one:
+            yield one
+    except servers.Missing as why:
+        pytest.skip(str(why))
+
+
+@pytest.fixture(scope="module")
+def postgres():
+    yield from started(servers.postgres)
+
+
+@pytest.fixture(scope="module")
+def mariadb():
+    yield from started(servers.mariadb)
+
+
+def reader(spark, server, **options):
+    return spark.read.format("jdbc").options(url=server.url, user="me", password=PASSWORD, **options)
+
+
+def test_sqlite(spark, warehouse, tmp_path):
+    path = tmp_path / "a file.db"
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, score REAL, raw BLOB)")
+        db.executemany("INSERT INTO users VALUES (?, ?, ?, ?)", [(1, "Ann", 1.5, b"\x01"), (2, "O'Neil", None, None)])
+    db.close()
+    read = spark.read.format("jdbc").option("url", f"jdbc:sqlite:{path}").option("driver", "org.sqlite.JDBC")
+    frame = read.option("dbtable", "users").load()
+    assert frame.dtypes == [("id", "BIGINT"), ("name", "STRING"), ("score", "DOUBLE"), ("raw", "BINARY")]
+    assert sorted(frame.collect()) == [(1, "Ann", 1.5, b"\x01"), (2, "O'Neil", None, None)]
+    assert spark.read.jdbc(f"jdbc:sqlite:{path}", 'main."users"').count() == 2
+    text = warehouse.sql(f"SELECT name FROM read_jdbc(url => 'jdbc:sqlite:{path}', dbtable => 'users') WHERE id = 2")
+    assert text.fetchall() == [("O'Neil",)]
+    # What changed there is seen, new columns too.
+    with sqlite3.connect(path) as db:
+        db.execute("ALTER TABLE users ADD COLUMN city TEXT DEFAULT 'Rome'")
+    db.close()
+    assert frame.columns[-1] == "city" and frame.first().city == "Rome"
+    with pytest.raises(strandline.NotFoundError, match="there is no SQLite file"):
+        spark.read.jdbc("jdbc:sqlite:/nowhere/x.db", "t").collect()
+    with pytest.raises(strandline.InvalidArgumentError, match="JDBC_QUERY_FAILED"):
+        spark.read.jdbc(f"jdbc:sqlite:{path}", "nothing").collect()
+
+
+TYPES = """
+CREATE TYPE mood AS ENUM ('sad', 'fine');
+CREATE SCHEMA sales;
+CREATE TABLE sales."Types" (
+  a smallint, b integer, c bigint, d real, e double precision, f numeric(10,2), g numeric, h boolean, i text, "J j" varchar(9),
+  k date, l timestamp, m timestamptz, n bytea, o uuid, p json, q mood, r integer[], s time);
+INSERT INTO sales."Types" VALUES
+  (1, 2, 3, 1.5, 2.5, 3.25, 12345678901234567890.123456789, true, 'x''y', 'z', '2024-02-29', '2024-02-29 01:02:03.5',
+   '2024-02-29 01:02:03+02', '\\x00ff', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', '{"a": 1}', 'fine', '{1,2}', '01:02:03'),
+  (NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+"""
+
+
+def test_postgres_types(spark, postgres):
+    postgres.run(TYPES)
+    frame = reader(spark, postgres, dbtable='sales."Types"').load()
+    assert dict(frame.dtypes) == {
+        "a": "SMALLINT", "b": "INT", "c": "BIGINT", "d": "FLOAT", "e": "DOUBLE", "f": "DECIMAL(10,2)", "g": "DECIMAL(38,18)",
+        "h": "BOOLEAN", "i": "STRING", "J j": "STRING", "k": "DATE", "l": "TIMESTAMP_NTZ", "m": "TIMESTAMP", "n": "BINARY",
+        "o": "STRING", "p": "STRING", "q": "STRING", "r": "ARRAY<INT>", "s": "STRING"}  # fmt: skip
+    full, empty = sorted(frame.collect(), key=lambda row: row.a is None)
+    assert tuple(empty) == (None,) * 19
+    assert tuple(full) == (
+        1, 2, 3, 1.5, 2.5, Decimal("3.25"), Decimal("12345678901234567890.123456789"), True, "x'y", "z",
+        datetime.date(2024, 2, 29), datetime.datetime(2024, 2, 29, 1, 2, 3, 500000),
+        datetime.datetime(2024, 2, 28, 23, 2, 3, tzinfo=datetime.timezone.utc), b"\x00\xff",
+        "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", '{"a": 1}', "fine", [1, 2], "01:02:03")  # fmt: skip
+
+
+def test_postgres_tables_and_queries(spark, postgres):
+    postgres.run("CREATE TABLE people (id int, name text); INSERT INTO people SELECT i, 'n' || i FROM generate_series(1, 5000) i;"
+                 "CREATE SCHEMA other; CREATE TABLE other.people AS SELECT 7 AS id;")  # fmt: skip
+    hints = {"fetchsize": 100, "partitionColumn": "id", "lowerBound": 1, "upperBound": 9, "numPartitions": 2}
+    frame = reader(spark, postgres, dbtable="people", driver="org.postgresql.Driver", **hints).load()
+    assert frame.count() == 5000 and frame.filter("id = 77").collect() == [(77, "n77")]
+    assert reader(spark, postgres, dbtable="(SELECT id FROM people WHERE id < 3) AS few").load().count() == 2
+    assert reader(spark, postgres, query="SELECT max(id) AS m FROM people;").load().collect() == [(5000,)]
+    with_schema = spark.read.jdbc(
+        f"{postgres.url}?currentSchema=other&user=me&password={quote(PASSWORD)}&ApplicationName=x", "people")
+    assert with_schema.collect() == [(7,)]
+    # Two tables of one database in one query.
+    assert frame.join(with_schema, "id").collect() == [(7, "n7")]
+    # What changes there is seen.
+    postgres.run("ALTER TABLE people ADD COLUMN age int; UPDATE people SET age = 3 WHERE id = 1; DELETE FROM people WHERE id > 2")
+    assert sorted(map(tuple, frame.collect())) == [(1, "n1", 3), (2, "n2", None)]
+
+
+def test_passwords_are_not_told(spark, warehouse, postgres, pipeline, tmp_path, capfd):
+    frame = reader(spark, postgres, dbtable="no_such_table").load()
+    assert PASSWORD not in repr(frame)
+    with pytest.raises(strandline.InvalidArgumentError, match="no_such_table") as caught:
+        frame.collect()
+    assert PASSWORD not in str(caught.value)
+    closed = postgres.url.replace(str(postgres.port), str(servers.free_port()))
+    with pytest.raises(strandline.IoError, match="JDBC_CONNECTION_FAILED") as caught:
+        spark.read.jdbc(closed, "t", properties={"user": "me", "password": PASSWORD}).collect()
+    assert PASSWORD not in str(caught.value)
+    with pytest.raises(strandline.IoError, match="me") as caught:
+        spark.read.jdbc(postgres.url, "t", properties={"user": "me", "password": "wrong-" + PASSWORD}).collect()
+    assert PASSWORD not in str(caught.value)
+    # In a pipeline: not in reports, the event log, or anything else on disk; nor does a traceback show the line.
+    code = f"""
+from pyspark import pipelines as dp
+
+@dp.materialized_view
+def copy():
+    return spark.read.format("jdbc").option("url", {postgres.url!r}).option("user", "me").option("password", {PASSWORD!r}).option("dbtable", "gone").load()
+
+@dp.materialized_view
+def bad():
+    return spark.read.jdbc("jdbc:oracle:thin", "t", properties={{"password": {PASSWORD!r}}})
+"""
+    folder = pipeline({"a.py": code})
+    done = harness.call("run", folder, "--warehouse", warehouse.path, "--json", env={"STRANDLINE_PYTHON": os.sys.executable})
+    assert "jdbc:oracle" in done.stdout and PASSWORD not in done.stdout + done.stderr
+    (folder / "a.py").write_text(code[: code.index("@dp.materialized_view\ndef bad")])
+    done = harness.call("run", folder, "--warehouse", warehouse.path, "--json", env={"STRANDLINE_PYTHON": os.sys.executable})
+    assert "read_jdbc" in done.stdout and PASSWORD not in done.stdout + done.stderr
+    for place in (tmp_path / "warehouse").rglob("*"):
+        assert not place.is_file() or PASSWORD.encode() not in place.read_bytes(), place
+
+
+def test_passwords_in_sql_are_secrets(warehouse, postgres, monkeypatch):
+    read = f"SELECT 1 FROM read_jdbc(url => '{postgres.url}', query => 'SELECT 1 AS one', user => 'me', password => {{}})"
+    with pytest.raises(strandline.InvalidArgumentError, match="does not belong into SQL text"):
+        warehouse.sql(read.format(f"'{PASSWORD}'"))
+    with pytest.raises(strandline.NotFoundError, match="SECRET_NOT_FOUND"):
+        warehouse.sql(read.format("secret('NO_SUCH_PASSWORD')"))
+    monkeypatch.setenv("TEST_DB_PASSWORD", PASSWORD)
+    assert warehouse.sql(read.format("secret('TEST_DB_PASSWORD')")).fetchall() == [(1,)]
+    with pytest.raises(strandline.InvalidArgumentError, match="does not belong into SQL text") as caught:
+        warehouse.sql(f"SELECT * FROM read_jdbc(url => '{postgres.url}?user=me&password=abc', dbtable => 't')")
+    assert "abc" not in str(caught.value)
+
+
+def test_mariadb(spark, mariadb):
+    mariadb.run("CREATE TABLE t (id INT UNSIGNED, name VARCHAR(20), price DECIMAL(8,2), at DATETIME, flag TINYINT(1), big BIGINT UNSIGNED);"
+                "INSERT INTO t VALUES (1, 'Ann', 2.50, '2024-01-02 03:04:05', 1, 18446744073709551615), (2, NULL, NULL, NULL, NULL, NULL)")  # fmt: skip
+    frame = reader(spark, mariadb, dbtable="t").load()
+    assert dict(frame.dtypes) == {"id": "BIGINT", "name": "STRING", "price": "DECIMAL(8,2)", "at": "TIMESTAMP_NTZ",
+                                  "flag": "BOOLEAN", "big": "DECIMAL(20,0)"}  # fmt: skip
+    assert sorted(map(tuple, frame.collect())) == [
+        (1, "Ann", Decimal("2.50"), datetime.datetime(2024, 1, 2, 3, 4, 5), True, Decimal(2**64 - 1)),
+        (2, None, None, None, None, None)]  # fmt: skip
+    other = spark.read.jdbc(mariadb.url.replace("mysql", "mariadb") + "?useSSL=false", "t",
+                            properties={"user": "me", "password": PASSWORD})  # fmt: skip
+    assert other.count() == 2
+    with pytest.raises(strandline.IoError) as caught:
+        spark.read.jdbc(mariadb.url, "t", properties={"user": "me", "password": "wrong" + PASSWORD}).collect()
+    assert PASSWORD not in str(caught.value)
+
+
+WRONG = {
+    "read.load()": "needs the option url",
+    "read.option('url', 'jdbc:sqlserver://h;database=x').load()": "'jdbc:sqlserver:…' is not supported",
+    "read.option('url', 'jdbc:postgresql://h/d').load()": "dbtable",
+    "read.option('url', 'jdbc:postgresql://h').option('dbtable', 't').load()": "names no database",
+    "read.option('url', 'jdbc:postgresql://h:x/d').option('dbtable', 't').load()": "has a port that is no number",
+    "read.option('url', 'jdbc:postgresql://h/d?targetServerType=any').option('dbtable', 't').load()":
+        "'targetServerType', which is not supported; there are user, password, ssl",
+    "read.options(url='jdbc:postgresql://h/d', dbtable='t', query='SELECT 1').load()": "give one of them",
+    "read.options(url='jdbc:postgresql://h/d', dbtable='t', driver='org.sqlite.JDBC').load()": "leave it out",
+    "read.options(url='jdbc:postgresql://h/d', dbtable='t', customSchema='a INT').load()": "no option 'customschema'; there are url",
+    "read.options(url='jdbc:postgresql://h/d', dbtable='t', sessionInitStatement='x').load()": "sessioninitstatement",
+    "read.options(url='jdbc:postgresql://h/d', dbtable='t', preferTimestampNTZ=False).load()": "TIMESTAMP_NTZ",
+    "read.options(url='jdbc:postgresql://h/d', dbtable='t', queryTimeout=5).load()": "queryTimeout = 5",
+    "read.options(url='jdbc:sqlite:', dbtable='t').load()": "names no file",
+    "read.options(url='jdbc:sqlite:x', query='SELECT 1').load()": "of SQLite a table or view is read",
+    "read.options(url='jdbc:sqlite:x', dbtable='(SELECT 1) x').load()": "of SQLite a table or view is read",
+    "read.load('/some/path')": "takes no path",
+    "read.schema('a INT').load()": "takes no schema()",
+    "spark.read.jdbc('jdbc:postgresql://h/d', 't', predicates=['a'])": "filter() the frame",
+    "spark.readStream.format('jdbc').load('x')": "not as a stream",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("code", WRONG)
+def test_wrong_options_raise_at_the_call(code, spark):
+    with pytest.raises((strandline.InvalidArgumentError, strandline.UnsupportedError)) as caught:
+        eval(code, {"spark": spark, "read": spark.read.format("jdbc")})
+    assert WRONG[code] in str(caught.value)
+
+
+def test_the_text_holds_no_password():
+    text = _jdbc.read_text({"url": "jdbc:postgresql://h/d?password=pa%24%24&ssl=false", "dbtable": "t"})
+    assert text.startswith("read_jdbc(url => 'jdbc:postgresql://h/d?ssl=false', dbtable => 't', password => secret('jdbc_")
+    name = text.split("'")[-2]
+    assert _jdbc.kept[name] == "pa$$"
+    again = _jdbc.read_text({"url": "jdbc:postgresql://h/d?ssl=false", "dbtable": "t", "password": "other"})
+    assert again == text  # the same text whatever the password
+
+
+def test_a_missing_extension_is_named(tmp_path):
+    code = ("import strandline._extensions as e; e.extension_folders = lambda: ()\n"
+            "import strandline; strandline.connect().sql(\"SELECT * FROM read_jdbc(url => 'jdbc:sqlite:x', dbtable => 't')\")")  # fmt: skip
+    script = tmp_path / "a.py"
+    script.write_text(code)
+    import subprocess
+    import sys
+
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True,
+                          env={"HOME": str(tmp_path), "PATH": os.environ["PATH"]})  # fmt: skip
+    assert "JDBC_EXTENSION_MISSING" in done.stderr and "pip install 'strandline[jdbc]'" in done.stderr, done.stderr
