@@ -114,10 +114,20 @@ Status take_parameter(JdbcRead* read, const std::string& key, const std::string&
     return {};
   }
   if (folded == "usessl") {
-    read->settings += setting("ssl_mode", word == "false" ? "disabled" : "required");
+    read->settings += word == "false" ? "ssl_mode=disabled " : "ssl_mode=required ";
   } else if (folded == "sslmode") {
     std::replace(word.begin(), word.end(), '-', '_');
-    read->settings += setting("ssl_mode", word == "trust" ? "required" : word);
+    if (word == "trust") word = "required";
+    for (const char* mode : {"disabled", "preferred", "required", "verify_ca", "verify_identity"}) {
+      if (word == mode) {
+        read->settings += "ssl_mode=" + word + " ";
+        return {};
+      }
+    }
+    return invalid_argument("JDBC_URL",
+                            "sslMode = {} is not one of DISABLED, PREFERRED, REQUIRED, VERIFY_CA "
+                            "and VERIFY_IDENTITY",
+                            value);
   } else if (folded != "useunicode" && folded != "characterencoding" &&
              folded != "allowpublickeyretrieval") {
     return refused(

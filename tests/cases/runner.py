@@ -111,7 +111,7 @@ def run_group(jobs, folder):
             for job in blamed:
                 errors = [e for e in run.report["errors"] if Path(e.get("file") or "").stem == job.target]
                 job.outcome.problems.append(f"step {number} is refused: {json.dumps(errors, ensure_ascii=False)}")
-                (pipeline / f"{job.target}.sql").unlink()
+                next(pipeline.glob(f"{job.target}.*")).unlink()
             jobs = [job for job in jobs if job not in blamed]
             continue
         for flow in run.report["flows"]:

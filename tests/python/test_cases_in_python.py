@@ -54,7 +54,7 @@ def flow_python(flow, name, target, folder):
 def {name}_source():
     return spark.readStream.schema({schema!r}).json({str(folder / flow.name)!r})
 
-dp.create_auto_cdc_flow(target={target!r}, source={name + "_source"!r}, keys={list(flow.keys)!r},
+dp.create_auto_cdc_flow(target={target!r}, source={name + "_source"!r}, keys={[loader.column(key) for key in flow.keys]!r},
                         sequence_by={flow.sequence!r}, stored_as_scd_type={flow.storage!r}, name={name!r},
                         once={flow.once!r}, **{options!r})
 """

@@ -192,6 +192,7 @@ WRONG = {
     "read.options(url='jdbc:postgresql://h/d', dbtable='t', sessionInitStatement='x').load()": "sessioninitstatement",
     "read.options(url='jdbc:postgresql://h/d', dbtable='t', preferTimestampNTZ=False).load()": "TIMESTAMP_NTZ",
     "read.options(url='jdbc:postgresql://h/d', dbtable='t', queryTimeout=5).load()": "queryTimeout = 5",
+    "read.options(url='jdbc:mysql://h/d?sslMode=maybe', dbtable='t').load()": "sslMode = maybe is not one of DISABLED",
     "read.options(url='jdbc:sqlite:', dbtable='t').load()": "names no file",
     "read.options(url='jdbc:sqlite:x', query='SELECT 1').load()": "of SQLite a table or view is read",
     "read.options(url='jdbc:sqlite:x', dbtable='(SELECT 1) x').load()": "of SQLite a table or view is read",
