@@ -28,7 +28,8 @@ void HistoryProgram::take_in_edited_rows() {
     known += fmt::format(" UNION ALL SELECT {}, mark_before FROM {} AS k, {}", keys("k"),
                          table("edited"), table("mark"));
   }
-  const std::string values = owned("k", [](size_t i) { return "r." + column(i); });
+  const auto of_row = [](size_t i) { return "r." + column(i); };
+  const std::string values = owned("k", of_row, of_row);
   append("load", "entries",
          entry(values, "s.seq", "CASE WHEN r.row_file IS NULL THEN 5 ELSE 4 END",
                std::to_string(kByHand), no_nulls(), std::to_string(kNotStored), kNoPosition,
@@ -63,7 +64,7 @@ SELECT r.*, coalesce(h.is_new, false) AS is_new
 FROM (SELECT {columns}r.start_seq, r.stop_seq, lead(r.start_seq) OVER (PARTITION BY {r_keys} ORDER BY {start} NULLS FIRST) AS next_start
       FROM {rows} AS r SEMI JOIN {edited} AS k ON {r_is_k}) AS r
 LEFT JOIN {made})",
-                         arg("columns", columns(owned_, "r")), arg("r_keys", keys("r")),
+                         arg("columns", columns(carried_, "r")), arg("r_keys", keys("r")),
                          arg("start", order("r.start_seq")), arg("rows", table("rows")),
                          arg("edited", table("edited")), arg("r_is_k", keys_equal("r", "k")),
                          arg("made", made_by_hand("r"))));
@@ -98,7 +99,7 @@ SELECT {nothing}r.seq, 5 FROM (
   SELECT {h_keys}, h.start_seq FROM {spans} AS h ANTI JOIN {versions} AS v ON {v_is_h} AND v.start_seq IS NOT DISTINCT FROM h.start_seq
   ANTI JOIN (SELECT * FROM {spans} WHERE stands) AS s ON {s_is_h} AND {inside}
   WHERE NOT h.stands) AS r)",
-                  arg("columns", columns(owned_)), arg("versions", table("versions")),
+                  arg("columns", columns(carried_)), arg("versions", table("versions")),
                   arg("nothing", nothing), arg("keys", keys()), arg("spans", table("spans")),
                   arg("h_keys", keys("h")), arg("v_is_h", keys_equal("v", "h")),
                   arg("s_is_h", keys_equal("s", "h")), arg("inside", inside("h.start_seq"))));
@@ -113,7 +114,7 @@ ANTI JOIN {hand} AS h ON {h_is_r} AND h.seq IS NOT DISTINCT FROM r.seq)",
                      arg("batch", kFromBatch), arg("hand", table("hand")),
                      arg("h_is_r", keys_equal("h", "r"))));
   append("load", "entries",
-         entry(columns(owned_), "seq", "kind", std::to_string(kByHand), no_nulls(),
+         entry(columns(carried_), "seq", "kind", std::to_string(kByHand), no_nulls(),
                std::to_string(kNotStored), kNoPosition, table("hand")));
 }
 

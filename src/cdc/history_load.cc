@@ -158,13 +158,23 @@ std::string HistoryProgram::touched(const std::string& rows) const {
 }
 
 std::string HistoryProgram::owned(const std::string& key,
-                                  const std::function<std::string(size_t)>& value) const {
+                                  const std::function<std::string(size_t)>& value,
+                                  const std::function<std::string(size_t)>& note) const {
   std::string text;
   for (const size_t i : owned_) {
     text += fmt::format("{} AS {}, ", plan_.columns[i].is_key ? prefix(key) + column(i) : value(i),
                         column(i));
   }
+  for (const size_t i : noted_) {
+    text +=
+        fmt::format("{} AS {}, ", note ? note(i) : typed_null(plan_.columns[i].type), column(i));
+  }
   return text;
+}
+
+std::string HistoryProgram::without_notes(const std::string& alias) const {
+  if (noted_.empty()) return columns(owned_, alias);
+  return owned(alias, [&](size_t i) { return prefix(alias) + column(i); });
 }
 
 std::string HistoryProgram::entry(const std::string& values, const std::string& at,
@@ -181,7 +191,7 @@ void HistoryProgram::load() {
   load_rows();
   make_numbered(
       "load", "entries",
-      entry(columns(owned_), moment(), "kind", std::to_string(kFromBatch), "nulls",
+      entry(without_notes(), moment(), "kind", std::to_string(kFromBatch), "nulls",
             std::to_string(kNotStored), kNoPosition, table("events") + " WHERE kind <> 2"));
   std::string more = fmt::format(
       "{} AS nulls, ",
@@ -198,7 +208,7 @@ void HistoryProgram::load() {
     load_type1();
   } else {
     append("load", "entries",
-           entry(columns(owned_), moment(), "kind", std::to_string(kFromState), "nulls",
+           entry(columns(carried_), moment(), "kind", std::to_string(kFromState), "nulls",
                  std::to_string(kStored), "row_file, row_pos", table("known")));
   }
   if (plan_.scd_type == ScdType::kType2) load_type2_rows();
@@ -247,9 +257,12 @@ void HistoryProgram::load_rows() {
 }
 
 void HistoryProgram::load_type1() {
-  const std::string values = owned("k", [](size_t i) {
-    return fmt::format("CASE WHEN k.is_full THEN k.{0} ELSE r.{0} END", column(i));
-  });
+  const std::string values = owned(
+      "k",
+      [](size_t i) {
+        return fmt::format("CASE WHEN k.is_full THEN k.{0} ELSE r.{0} END", column(i));
+      },
+      [](size_t i) { return "r." + column(i); });
   append("load", "entries",
          entry(values, "k.seq",
                "CASE WHEN NOT k.is_full AND k.kind IN (1, 4) AND r.row_file IS NULL THEN 0 "
@@ -263,7 +276,7 @@ void HistoryProgram::load_type1() {
                fmt::format("{} AS k LEFT JOIN {} AS r ON {}", table("known"), table("rows"),
                            keys_equal("k", "r"))));
   append("load", "entries",
-         entry(columns(owned_, "r"), "r.seq", "1", std::to_string(kFromTarget), no_nulls(),
+         entry(without_notes("r"), "r.seq", "1", std::to_string(kFromTarget), no_nulls(),
                std::to_string(kNotStored), kNoPosition,
                fmt::format("{} AS r ANTI JOIN {} AS k ON {}", table("rows"), table("known"),
                            keys_equal("r", "k"))));
@@ -276,7 +289,7 @@ void HistoryProgram::load_type2_rows() {
       fmt::format("{} AS r ANTI JOIN (SELECT {} FROM {} WHERE is_full) AS k ON {}", told, keys(),
                   table("known"), keys_equal("r", "k"));
   append("load", "entries",
-         entry(columns(owned_, "r"), "r.start_seq", "1", std::to_string(kFromTarget), no_nulls(),
+         entry(without_notes("r"), "r.start_seq", "1", std::to_string(kFromTarget), no_nulls(),
                std::to_string(kNotStored), kNoPosition, whole));
   const std::string nothing =
       owned("r", [&](size_t i) { return typed_null(plan_.columns[i].type); });

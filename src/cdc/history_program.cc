@@ -7,6 +7,7 @@ namespace strandline::cdc {
 using fmt::arg;
 
 Result<Program> HistoryProgram::build() {
+  SL_TRY(print_defaults());
   SL_ASSIGN(const std::string events, read_partial_events());
   stage_events(events);
   load();
@@ -45,16 +46,24 @@ void HistoryProgram::outputs() {
   std::vector<std::string> intervals;
   if (!is_scd1()) intervals = {"r.start_seq", "r.stop_seq"};
   if (is_bitemporal()) intervals.insert(intervals.end(), {"r.start_sys", "r.stop_sys"});
-  const std::string user =
+  std::string user =
       user_columns_.empty()
           ? ""
           : fmt::format(" LEFT JOIN {} AS o ON o.rowid = CASE WHEN m.lives THEN m.old END",
                         table("rows"));
+  if (!noted_.empty())
+    user += fmt::format(" LEFT JOIN {} AS u ON u.rowid = m.note", table("entries"));
+  const auto user_value = [&](size_t i) {
+    if (noted_.empty()) return kept_or_default(i, "o", "NOT m.lives");
+    return fmt::format(
+        "CASE WHEN m.note IS NOT NULL THEN u.{0} WHEN m.keeps THEN o.{0} ELSE {1} END", column(i),
+        default_of(i));
+  };
   program_.target_new = fmt::format(
       "SELECT {}, m.row_id AS __strandline_row_id, CAST(NULL AS BIGINT) AS "
       "__strandline_row_commit_version FROM (SELECT * FROM {} WHERE NOT is_same) AS m JOIN {} AS "
       "r ON r.rowid = m.number{}",
-      target_row("r", "o", intervals), table("matched"), table("result"), user);
+      target_row("r", user_value, intervals), table("matched"), table("result"), user);
   program_.target_dead = fmt::format(
       "SELECT o.row_file AS __strandline_file, o.row_pos AS __strandline_row FROM {} AS o ANTI "
       "JOIN (SELECT old FROM {} WHERE is_same) AS m ON m.old = o.old",

@@ -32,6 +32,11 @@ class HistoryProgram : public ProgramBuilder {
     for (const size_t i : values_) {
       if (plan.columns[i].tracked) tracked_.push_back(i);
     }
+    for (const size_t i : user_columns_) {
+      if (plan.columns[i].noted) noted_.push_back(i);
+    }
+    carried_ = owned_;
+    carried_.insert(carried_.end(), noted_.begin(), noted_.end());
   }
   Result<Program> build() override;
 
@@ -91,8 +96,12 @@ class HistoryProgram : public ProgramBuilder {
   // A truncate beyond the last one changes every key that has something below it.
   void touch_what_a_truncate_covers();
   std::string touched(const std::string& rows) const;
-  // "x AS c0, " of a row of `entries`: the key of `key`, and the values.
-  std::string owned(const std::string& key, const std::function<std::string(size_t)>& value) const;
+  // "x AS c0, " of a row of `entries`: the key of `key`, the values, and the notes, null if not
+  // given.
+  std::string owned(const std::string& key, const std::function<std::string(size_t)>& value,
+                    const std::function<std::string(size_t)>& note = {}) const;
+  // The same of the columns of `alias`, which has no notes.
+  std::string without_notes(const std::string& alias = "") const;
   // An entry of the table `entries`; its rowid is the entry's number.
   std::string entry(const std::string& values, const std::string& at, const std::string& kind,
                     const std::string& src, const std::string& nulls, const std::string& stored,
@@ -165,6 +174,11 @@ class HistoryProgram : public ProgramBuilder {
   std::string first_of_run(const std::string& value) const;
 
   // --- diff ------------------------------------------------------------------------------------
+  // A note is a value of a user's column. What a hand writes there stands in its row's entry; a row
+  // of the table has the notes of the last such entry among those that make it (type 2: of its run;
+  // type 1: since the last delete), so that no order of arrival matters. The tables `noted`: of
+  // each row of the result that entry; `annotated`: rows whose notes are such.
+  void find_notes();
   // Each row of the result with the target row of the same primary key: the table `matched`.
   void diff();
 
@@ -185,6 +199,8 @@ class HistoryProgram : public ProgramBuilder {
   void outputs();
   void metrics();
   std::vector<size_t> owned_, tracked_;
+  std::vector<size_t> noted_;    // columns with notes
+  std::vector<size_t> carried_;  // those of `entries`: owned_, then noted_
 };
 
 }  // namespace strandline::cdc

@@ -6,6 +6,47 @@ namespace strandline::cdc {
 
 using fmt::arg;
 
+void HistoryProgram::find_notes() {
+  const std::string hands =
+      fmt::format("(SELECT {}, seq FROM {} WHERE kind = 4)", keys(), table("entries"));
+  if (is_scd1()) {
+    make_table("diff", "noted",
+               fmt::format(R"(
+SELECT {keys}, entry
+FROM (SELECT {keys}, entry, {is_last} AS is_last
+      FROM (SELECT {m_keys}, m.seq, CASE WHEN e.kind = 4 THEN m.w END AS entry, e.kind = 4 OR m.d IS NOT NULL AS counts
+            FROM {moments} AS m LEFT JOIN {entries} AS e ON e.rowid = m.w)
+      WHERE counts)
+WHERE is_last AND entry IS NOT NULL)",
+                           arg("keys", keys()), arg("is_last", last_of(keys(), by_moment())),
+                           arg("m_keys", keys("m")), arg("moments", table("moments")),
+                           arg("entries", table("entries"))));
+    make_table("diff", "annotated",
+               fmt::format("SELECT r.rowid AS old FROM {} AS r SEMI JOIN {} AS h ON {}",
+                           table("rows"), hands, keys_equal("h", "r")));
+    return;
+  }
+  make_table("diff", "noted",
+             fmt::format(R"(
+SELECT {keys}, start_seq, entry
+FROM (SELECT {l_keys}, l.start_seq, l.w AS entry, {is_last} AS is_last
+      FROM {line} AS l JOIN {entries} AS e ON e.rowid = l.w
+      WHERE l.up AND e.kind = 4)
+WHERE is_last)",
+                         arg("keys", keys()), arg("l_keys", keys("l")),
+                         arg("is_last",
+                             last_of(keys("l") + ", l.start_seq", order("l.seq") + " NULLS FIRST")),
+                         arg("line", table("line")), arg("entries", table("entries"))));
+  make_table("diff", "annotated",
+             fmt::format(R"(
+SELECT DISTINCT r.rowid AS old FROM {rows} AS r JOIN {hands} AS h ON {same_key}
+WHERE h.seq IS NOT DISTINCT FROM r.start_seq
+   OR (h.seq IS NOT NULL AND (r.start_seq IS NULL OR {start} < {seq}) AND (r.stop_seq IS NULL OR {seq} < {stop})))",
+                         arg("rows", table("rows")), arg("hands", hands),
+                         arg("same_key", keys_equal("h", "r")), arg("start", order("r.start_seq")),
+                         arg("seq", order("h.seq")), arg("stop", order("r.stop_seq"))));
+}
+
 void HistoryProgram::diff() {
   std::string same_row = keys_equal("n", "o");
   std::string same_ends = "true";
@@ -20,13 +61,33 @@ void HistoryProgram::diff() {
   const std::string lives =
       is_scd1() ? "true"
                 : "(n.start_seq IS NOT NULL OR n.stop_seq IS NOT DISTINCT FROM o.stop_seq)";
+  std::string notes, note_joins, same_notes;
+  if (!noted_.empty()) {
+    find_notes();
+    notes = fmt::format(", x.entry AS note, o.old IS NOT NULL AND {} AND a.old IS NULL AS keeps",
+                        lives);
+    note_joins = fmt::format(
+        "\nLEFT JOIN {} AS x ON {}{} LEFT JOIN {} AS u ON u.rowid = x.entry LEFT JOIN {} AS a ON "
+        "a.old = o.old",
+        table("noted"), keys_equal("n", "x"),
+        is_scd1() ? "" : " AND n.start_seq IS NOT DISTINCT FROM x.start_seq", table("entries"),
+        table("annotated"));
+  }
+  for (const size_t i : noted_) {
+    const DataType& type = plan_.columns[i].type;
+    const std::string here = "o." + column(i);
+    same_notes +=
+        fmt::format(" AND CASE WHEN x.entry IS NOT NULL THEN {} ELSE a.old IS NULL OR {} END",
+                    identical("u." + column(i), here, type), identical(default_of(i), here, type));
+  }
   make_table(
       "diff", "matched",
       fmt::format(R"(
 SELECT n.rowid AS number, o.old AS old, CASE WHEN {lives} THEN o.row_id END AS row_id,
-       o.old IS NOT NULL AND {lives} AS lives, o.old IS NOT NULL AND {same_ends} AND {identical} AS is_same
-FROM {result} AS n LEFT JOIN (SELECT *, rowid AS old FROM {rows}) AS o ON {same_row})",
-                  arg("lives", lives), arg("same_ends", same_ends),
+       o.old IS NOT NULL AND {lives} AS lives, o.old IS NOT NULL AND {same_ends} AND {identical}{same_notes} AS is_same{notes}
+FROM {result} AS n LEFT JOIN (SELECT *, rowid AS old FROM {rows}) AS o ON {same_row}{note_joins})",
+                  arg("lives", lives), arg("same_ends", same_ends), arg("same_notes", same_notes),
+                  arg("notes", notes), arg("note_joins", note_joins),
                   arg("identical", values_identical("n", "o")), arg("result", table("result")),
                   arg("rows", table("rows")), arg("same_row", same_row)));
 }
@@ -113,19 +174,32 @@ LEFT JOIN (SELECT *, rowid AS entry FROM {entries} WHERE src = {state} AND kind 
                          arg("m_is_e", same_moment("m", "e")), arg("m_is_k", same_moment("m", "k")),
                          arg("trimmed", kTrimmed), arg("state", kFromState)));
   // In the whole form the target tells the values, and often the sequence.
-  const std::string told = fmt::format(
+  std::string told = fmt::format(
       "(e.src = {} AND e.stored = {}){}", kFromTarget, kNotStored,
       plan_.sequence_is_column ? fmt::format(" OR (e.src = {} AND e.kind = 1)", kFromBatch) : "");
+  // A row with notes keeps the entry that they are from, so its other entries stand beside that.
+  std::string noted, with_notes;
+  if (!noted_.empty()) {
+    make_table("diff", "note_entries",
+               fmt::format("SELECT {}, x.entry FROM {} AS x ANTI JOIN {} AS m ON {} AND m.w = "
+                           "x.entry AND m.place = m.base",
+                           keys("x"), table("noted"), table("counting"), keys_equal("x", "m")));
+    noted = fmt::format("SELECT entry, true AS bare FROM {}\nUNION ALL\n", table("note_entries"));
+    with_notes =
+        fmt::format("\n  LEFT JOIN {} AS x ON {}", table("note_entries"), keys_equal("m", "x"));
+    told = fmt::format("({}) AND x.entry IS NULL", told);
+  }
   make_table("diff", "needed",
              fmt::format(R"(
-SELECT p AS entry, false AS bare FROM {giving}
+{noted}SELECT p AS entry, false AS bare FROM {giving}
 UNION ALL
 SELECT entry, is_whole AND kind IN (1, 4) FROM (
   SELECT e.rowid AS entry, e.kind, {told} AS is_told, g.{key} IS NULL AS is_whole
   FROM {counting} AS m JOIN {entries} AS e ON e.rowid = coalesce(m.w, m.d)
-  LEFT JOIN (SELECT DISTINCT {keys} FROM {giving}) AS g ON {m_is_g}
+  LEFT JOIN (SELECT DISTINCT {keys} FROM {giving}) AS g ON {m_is_g}{with_notes}
   WHERE m.place = m.base)
 WHERE NOT (is_whole AND is_told))",
+                         arg("noted", noted), arg("with_notes", with_notes),
                          arg("giving", table("giving")), arg("told", told),
                          arg("key", column(keys_.front())), arg("counting", table("counting")),
                          arg("entries", table("entries")), arg("keys", keys()),
@@ -152,7 +226,7 @@ std::string HistoryProgram::state_row(bool is_mark) const {
     } else if (same_name(field.name, kStateGivenNulls)) {
       value = "e.nulls";
     } else {
-      for (const size_t i : owned_) {
+      for (const size_t i : carried_) {
         if (!same_name(plan_.columns[i].name, field.name)) continue;
         value = "e." + column(i);
         if (!plan_.columns[i].is_key) {

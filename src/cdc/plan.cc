@@ -619,8 +619,14 @@ class Planner {
     column.is_key = is_key(field.name);
     if (const Field* source = find_selected(field.name)) column.source = *source;
     if (column.source && !column.is_key) column.gives = gives(field.name);
-    column.owned = column.source.has_value() ||
-                   (target_.state && contains_name(target_.state->selected_ever, field.name));
+    column.generated = !column.source && target_.generated.count(field.name) > 0;
+    column.owned =
+        column.source.has_value() || (!column.generated && target_.state &&
+                                      contains_name(target_.state->selected_ever, field.name));
+    if (const auto given = target_.defaults.find(field.name);
+        !column.owned && given != target_.defaults.end()) {
+      column.default_value = given->second;
+    }
     if (!column.is_key) {
       const std::optional<bool> tracked = find_tracked(tracked_, field.name);
       const std::optional<bool> before =
@@ -659,6 +665,9 @@ class Planner {
     spec.edited = spec.edited || target_.edited;
     if (is_bitemporal()) spec.system_sequence_type = plan_.system_sequence_type;
     resolve_sequence_column();
+    for (PlanColumn& column : plan_.columns) {
+      column.noted = spec.edited && !is_bitemporal() && !column.owned && !column.generated;
+    }
 
     std::vector<Field> fields;
     fields.reserve(plan_.keys.size());
@@ -674,7 +683,7 @@ class Planner {
     }
     if (has_intervals() || spec.partial) {
       for (const PlanColumn& column : plan_.columns) {
-        if (!column.is_key && column.owned)
+        if (!column.is_key && (column.owned || (column.noted && has_intervals())))
           fields.push_back(Field{column.name, column.type, true, {}});
       }
     }

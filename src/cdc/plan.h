@@ -92,6 +92,10 @@ struct TargetFacts {
   std::optional<Schema> existing_state;  // of the state table, if there is one
   bool type_widening = false;            // delta.enableTypeWidening
   bool edited = false;                   // rows were changed by hand since the batch before
+  // What the table has for columns that no flow gives, by their names in the schema: the value of
+  // a new row, and which columns it computes as rows are written.
+  std::map<std::string, sql::ExprPtr> defaults;
+  std::set<std::string> generated;
   // Whether `existing` may hold rows; only an empty (or new) table can begin with its sequences in
   // the target alone (StateSpec::sequence_column).
   bool has_rows = true;
@@ -112,6 +116,10 @@ struct PlanColumn {
   std::optional<DataType> existing;  // its type in the table as it stands, if it is there
   std::optional<DataType> existing_state;  // likewise in the state table
   Gives gives = Gives::kAlways;
+  // Of columns that are not owned. A row keeps its value while it lives.
+  sql::ExprPtr default_value;  // of a new row; null: it has none
+  bool generated = false;      // the table computes it from the row, programs write null
+  bool noted = false;          // rows changed by hand may have given it values
 };
 
 // One flow, ready to run: everything resolved, nothing left to decide. Immutable.

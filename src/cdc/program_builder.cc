@@ -28,7 +28,7 @@ ProgramBuilder::ProgramBuilder(const Dialect& dialect, const Plan& plan,
     if (plan.columns[i].is_key) continue;
     if (plan.columns[i].owned) {
       values_.push_back(i);
-    } else {
+    } else if (!plan.columns[i].generated) {
       user_columns_.push_back(i);
     }
   }
@@ -120,6 +120,28 @@ std::string ProgramBuilder::values_identical(const std::string& a, const std::st
                                 spelling(b + "." + column(i))));
   }
   return fmt::format("({})", fmt::join(parts, " AND "));
+}
+
+std::string ProgramBuilder::default_of(size_t i) const {
+  const auto given = defaults_.find(i);
+  return given == defaults_.end() ? typed_null(plan_.columns[i].type) : given->second;
+}
+
+std::string ProgramBuilder::kept_or_default(size_t i, const std::string& alias,
+                                            const std::string& is_new) const {
+  const std::string kept = alias + "." + column(i);
+  if (defaults_.count(i) == 0) return kept;
+  return fmt::format("CASE WHEN {} THEN {} ELSE {} END", is_new, default_of(i), kept);
+}
+
+Status ProgramBuilder::print_defaults() {
+  for (const size_t i : user_columns_) {
+    const PlanColumn& target = plan_.columns[i];
+    if (target.default_value == nullptr) continue;
+    SL_ASSIGN(const std::string value, print(*target.default_value));
+    defaults_[i] = fmt::format("CAST({} AS {})", value, type_text(target.type));
+  }
+  return {};
 }
 
 Result<std::string> ProgramBuilder::print(const sql::Expr& expr) const {
@@ -274,7 +296,12 @@ std::string ProgramBuilder::shown_sequence() const {
 std::string ProgramBuilder::read_state(bool with_values, const std::string& more) const {
   const bool exists = has_state();
   std::vector<size_t> columns = keys_;
-  if (with_values) columns.insert(columns.end(), values_.begin(), values_.end());
+  if (with_values) {
+    columns.insert(columns.end(), values_.begin(), values_.end());
+    for (const size_t i : user_columns_) {
+      if (plan_.columns[i].noted) columns.push_back(i);
+    }
+  }
   std::string text = "SELECT ";
   for (const size_t i : columns) {
     const PlanColumn& target = plan_.columns[i];
@@ -367,7 +394,7 @@ void ProgramBuilder::validate_events(const std::string& events) {
 
 void ProgramBuilder::check_not_null_columns() {
   for (const PlanColumn& target : plan_.columns) {
-    if (target.nullable || target.is_key) continue;
+    if (target.nullable || target.is_key || target.generated) continue;
     std::vector<std::string> parts;
     parts.reserve(plan_.keys.size());
     for (const Field& key : plan_.keys) {
@@ -398,7 +425,8 @@ FROM (SELECT {greatest} AS seq FROM ({state}) WHERE kind = 2) AS before,
                   fmt::arg("state", read_state(false)), fmt::arg("events", table("events"))));
 }
 
-std::string ProgramBuilder::target_row(const std::string& alias, const std::string& user_alias,
+std::string ProgramBuilder::target_row(const std::string& alias,
+                                       const std::function<std::string(size_t)>& user_value,
                                        const std::vector<std::string>& intervals) const {
   static const std::vector<std::string> names = {kStartAt, kEndAt, kSystemStartAt, kSystemEndAt};
   std::vector<std::string> parts;
@@ -409,7 +437,10 @@ std::string ProgramBuilder::target_row(const std::string& alias, const std::stri
       if (same_name(field.name, names[k])) value = intervals[k];
     }
     if (value.empty()) {
-      value = (plan_.columns[i].owned ? alias : user_alias) + "." + column(i);
+      const PlanColumn& target = plan_.columns[i];
+      value = target.owned       ? alias + "." + column(i)
+              : target.generated ? typed_null(target.type)
+                                 : user_value(i);
       ++i;
     }
     parts.push_back(value + " AS " + quote_name(field.name));

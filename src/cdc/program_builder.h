@@ -5,6 +5,8 @@
 // a user chose can meet one of the engine's (rowid, filename, ...) or of the program.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -45,8 +47,12 @@ class ProgramBuilder : protected ValueText {
 
   // --- values: columns some flow gives, without the keys, in the order of section 7 ---
   const std::vector<size_t>& values() const { return values_; }
-  // Columns of the target that no flow ever gave.
+  // Columns of the target that no flow ever gave and the table does not compute.
   const std::vector<size_t>& user_columns() const { return user_columns_; }
+  // The value of such a column in a new row.
+  std::string default_of(size_t i) const;
+  // Its value in a row of `alias`, which holds the row as it was, or in a new one.
+  std::string kept_or_default(size_t i, const std::string& alias, const std::string& is_new) const;
   // ORDER BY terms, greatest first; look-alikes last.
   std::string greatest_first(const std::string& alias) const;
   // a's values are greater than b's, look-alikes included.
@@ -112,10 +118,13 @@ class ProgramBuilder : protected ValueText {
   // whether it moved: the table "mark".
   void find_mark();
   // Columns of the target in its order under their own names: owned ones from `alias`, the user's
-  // from `user_alias`, the interval columns from `intervals`, in their order.
-  std::string target_row(const std::string& alias, const std::string& user_alias,
+  // as `user_value` says, the interval columns from `intervals`, in their order.
+  std::string target_row(const std::string& alias,
+                         const std::function<std::string(size_t)>& user_value,
                          const std::vector<std::string>& intervals = {}) const;
 
+  // Prints the defaults of the user's columns; comes before all other steps.
+  Status print_defaults();
   Result<std::string> print(const sql::Expr& expr) const;
   // SEQUENCE BY or SYSTEM SEQUENCE BY of an event.
   Result<std::string> sequence_of(const sql::Expr& expr, const DataType& type) const;
@@ -129,6 +138,7 @@ class ProgramBuilder : protected ValueText {
   std::vector<size_t> keys_;
   std::vector<size_t> values_;
   std::vector<size_t> user_columns_;
+  std::map<size_t, std::string> defaults_;
   std::set<std::string> numbered_;  // tables
   Program program_;
 };

@@ -23,6 +23,7 @@ struct Sample {
   bool is_first = false;  // the first batch: there is neither target nor state
   bool is_edited = false;
   const char* sequence_type = "BIGINT";
+  bool has_notes = false;  // columns of the table's own: `note` with a DEFAULT, `initial` computed
 };
 
 constexpr const char* kUsers = "id BIGINT, name STRING, op STRING, seq BIGINT";
@@ -57,6 +58,11 @@ const Sample kSamples[] = {
      "KEYS (id) IGNORE NULL UPDATES SEQUENCE BY seq COLUMNS * EXCEPT (seq) STORED AS SCD TYPE 2"},
     {"scd2_edited", kUsers,
      "KEYS (id) SEQUENCE BY seq COLUMNS * EXCEPT (op, seq) STORED AS SCD TYPE 2", false, true},
+    {"scd1_notes", kUsers,
+     "KEYS (id) APPLY AS DELETE WHEN op = 'D' SEQUENCE BY seq COLUMNS (id, name, seq)", false, true,
+     "BIGINT", true},
+    {"scd2_notes", kUsers, "KEYS (id) SEQUENCE BY seq COLUMNS (id, name) STORED AS SCD TYPE 2",
+     false, true, "BIGINT", true},
     {"bitemporal", kUsers,
      "KEYS (id) APPLY AS DELETE WHEN op = 'D' SEQUENCE BY seq SYSTEM SEQUENCE BY id COLUMNS (id, "
      "name) STORED AS BITEMPORAL"},
@@ -84,6 +90,14 @@ Result<Plan> plan_of(const Sample& sample) {
   target.existing_state = first.plan->state_schema;
   target.state = first.plan->state_spec;
   target.edited = sample.is_edited;
+  if (sample.has_notes) {
+    for (const char* name : {"note", "initial"}) {
+      target.existing->fields.insert(target.existing->fields.begin(),
+                                     Field{name, DataType::primitive(TypeId::kString), true, {}});
+    }
+    SL_ASSIGN(target.defaults["note"], sql::parse_expression("'new'", "test"));
+    target.generated = {"initial"};
+  }
   PlanOrErrors later = make_plan(declaration, source, target);
   if (!later.plan) return later.errors.front();
   return std::move(*later.plan);

@@ -15,6 +15,7 @@ class Scd1Program : public ProgramBuilder {
   using ProgramBuilder::ProgramBuilder;
 
   Result<Program> build() override {
+    SL_TRY(print_defaults());
     SL_ASSIGN(const std::string events, read_events());
     make_numbered("stage", "events", events);
     give_keys(table("events"));
@@ -246,8 +247,10 @@ WHERE x.known IS NULL OR {below})",
         "SELECT {row}, d.row_id AS __strandline_row_id, CAST(NULL AS BIGINT) AS "
         "__strandline_row_commit_version FROM {decided} AS d JOIN {events} AS e ON e.rowid = d.rid "
         "{user}",
-        arg("row", target_row("e", "c")),
-        arg("decided", fmt::format("(SELECT rid, row_id FROM {} WHERE {})", decided, kPut)),
+        arg("row", target_row("e", [&](size_t i) { return kept_or_default(i, "c", "d.is_new"); })),
+        arg("decided",
+            fmt::format("(SELECT rid, row_id{} FROM {} WHERE {})",
+                        defaults_.empty() ? "" : ", target_file IS NULL AS is_new", decided, kPut)),
         arg("events", table("events")), arg("user", user));
     program_.target_dead = fmt::format(
         "SELECT target_file AS __strandline_file, target_pos AS __strandline_row FROM {} "

@@ -30,6 +30,7 @@ class Scd2Program : public ProgramBuilder {
   }
 
   Result<Program> build() override {
+    SL_TRY(print_defaults());
     SL_ASSIGN(const std::string events, read_events());
     gather(events);
     merge_timelines();
@@ -83,11 +84,12 @@ SELECT *, {hash} AS hash FROM (
   }
 
   void gather(const std::string& events) {
-    std::vector<bool> owned, all(plan_.columns.size(), true);
-    std::vector<size_t> every;
+    std::vector<bool> owned, kept;
+    std::vector<size_t> of_target;
     for (size_t i = 0; i < plan_.columns.size(); ++i) {
       owned.push_back(plan_.columns[i].owned);
-      every.push_back(i);
+      kept.push_back(!plan_.columns[i].generated);
+      if (kept.back()) of_target.push_back(i);
     }
     make_numbered("stage", "payload", payload(kFromBatch, events, owned));
     give_keys(table("payload"));
@@ -98,10 +100,10 @@ SELECT *, {hash} AS hash FROM (
       return has_target() ? normal_zero(target_column(name), plan_.sequence_type)
                           : typed_null(plan_.sequence_type);
     };
-    const std::string target =
-        read_target(every, fmt::format("{} AS seq, {} AS stop_seq, CAST(1 AS TINYINT) AS kind, ",
-                                       bound(kStartAt), bound(kEndAt)));
-    append("load", "payload", payload(kFromTarget, touched(target), all));
+    const std::string target = read_target(
+        of_target, fmt::format("{} AS seq, {} AS stop_seq, CAST(1 AS TINYINT) AS kind, ",
+                               bound(kStartAt), bound(kEndAt)));
+    append("load", "payload", payload(kFromTarget, touched(target), kept));
     append("load", "payload", payload(kFromState, touched(read_state(true)), owned));
     check(
         "load",
@@ -336,7 +338,10 @@ ANTI JOIN {kept} AS k ON k.entry = r.old_entry)",
         "SELECT {row}, r.old_row_id AS __strandline_row_id, CAST(NULL AS BIGINT) AS "
         "__strandline_row_commit_version FROM {changed} AS r JOIN {payload} AS p ON p.rowid = "
         "r.last_entry{user}",
-        arg("row", target_row("p", "o", {"r.start_seq", "r.stop_seq"})),
+        arg("row",
+            target_row("p",
+                       [&](size_t i) { return kept_or_default(i, "o", "r.old_entry IS NULL"); },
+                       {"r.start_seq", "r.stop_seq"})),
         arg("changed", table("changed")), arg("payload", table("payload")), arg("user", user));
     program_.target_dead = fmt::format(
         "SELECT p.row_file AS __strandline_file, p.row_pos AS __strandline_row FROM {} AS p ANTI "

@@ -39,53 +39,32 @@ bool is_filled_at_write(const Field& field) {
   return rule != nullptr && (rule->generated_sql || rule->identity);
 }
 
-Result<std::vector<ComputedColumn>> computed_columns(const Schema& declared, const Schema& given) {
-  SL_ASSIGN(const auto rules, delta::table_rules(delta::Metadata{}, declared));
-  std::vector<ComputedColumn> columns;
-  Schema known = given;
-  const auto add = [&](const Field& field, const std::string& sql, bool generated) {
-    columns.push_back({Field{field.name, field.type, true, {}}, sql, generated});
-    known.fields.push_back(columns.back().field);
+Status add_column_rules(cdc::TargetFacts* facts) {
+  const auto& existing = facts->existing;
+  const auto name_of = [&](const Field& field) {
+    const Field* known = existing ? existing->get(field.name) : nullptr;
+    return known == nullptr ? field.name : known->name;
   };
-  for (const auto& rule : rules.columns) {
-    const auto* field = declared.get(rule.path[0]);
-    if (field == nullptr || given.find(field->name)) continue;
-    if (rule.default_sql) add(*field, *rule.default_sql, false);
-  }
-  for (const auto& rule : rules.columns) {
-    const auto* field = declared.get(rule.path[0]);
-    if (field == nullptr || given.find(field->name) || !rule.generated_sql) continue;
-    SL_ASSIGN(const auto text,
-              duck::rule_text(*rule.generated_sql, "the generated column " + field->name));
-    for (const auto& read : sql::columns_read(*text.expr)) {
-      const auto first = read.text.substr(0, read.text.find('.'));
-      if (known.find(read.text) || known.find(first)) continue;
-      return invalid_argument("GENERATED_COLUMN_WITHOUT_SOURCE",
-                              "the column {} is generated from {}, which the flow does not give: "
-                              "select it, or give {} a DEFAULT",
-                              field->name, read.text, first);
-    }
-    add(*field, *rule.generated_sql, true);
-  }
-  return columns;
-}
-
-Result<std::string> with_computed(const std::string& query,
-                                  const std::vector<ComputedColumn>& columns, int64_t now_us) {
-  std::string result = query;
-  for (const bool generated : {false, true}) {
-    std::string items;
-    for (const auto& column : columns) {
-      if (column.generated != generated) continue;
+  const auto add = [&](const Schema& schema, bool is_of_table) -> Status {
+    SL_ASSIGN(const auto rules, delta::table_rules(delta::Metadata{}, schema));
+    for (const auto& rule : rules.columns) {
+      const Field* field = schema.get(rule.path[0]);
+      if (field == nullptr) continue;
+      const std::string name = name_of(*field);
+      // What a table that is there computes, its own log says.
+      const bool counts = is_of_table || !existing || !existing->find(name);
+      if (rule.generated_sql && counts) facts->generated.insert(name);
+      if (!rule.default_sql) continue;
       SL_ASSIGN(const auto text,
-                duck::rule_text(column.sql, "the value of column " + column.field.name, now_us));
-      items +=
-          fmt::format(", CAST({} AS {}) AS {}", text.duckdb, duck::engine_type(column.field.type),
-                      duck::quote_name(column.field.name));
+                duck::rule_text(*rule.default_sql, "the default of column " + name));
+      facts->defaults[name] = text.expr;
     }
-    if (!items.empty()) result = fmt::format("SELECT s.*{} FROM ({}) AS s", items, result);
-  }
-  return result;
+    return {};
+  };
+  if (existing) SL_TRY(add(*existing, true));
+  if (!facts->declared) return {};
+  for (const auto& field : facts->declared->fields) facts->defaults.erase(name_of(field));
+  return add(*facts->declared, false);
 }
 
 std::vector<Error> check_declared_rules(duck::Connection& connection,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/data_type.h"
+#include "cdc/plan.h"
 #include "duck/connection.h"
 #include "sql/ast.h"
 
@@ -22,21 +23,9 @@ std::map<std::string, std::string> declared_constraints(const sql::TableOptions&
 // Whether the table gives the column its value when rows are written: generated, or an identity.
 bool is_filled_at_write(const Field& field);
 
-// A declared column that a query does not give and that has a value all the same.
-struct ComputedColumn {
-  Field field;  // name and type alone
-  std::string sql;
-  bool generated = false;  // from the other columns; else a DEFAULT
-};
-
-// Those of the declared schema that are not among the given columns. Errors: kCorrupt for rules
-// that are none; kInvalidArgument GENERATED_COLUMN_WITHOUT_SOURCE for an expression over a column
-// that nothing gives.
-Result<std::vector<ComputedColumn>> computed_columns(const Schema& declared, const Schema& given);
-
-// The query with these columns behind its own. now_us: the batch's time, microseconds UTC.
-Result<std::string> with_computed(const std::string& query,
-                                  const std::vector<ComputedColumn>& columns, int64_t now_us);
+// Fills in defaults and generated: of the declared columns as declared, of others as the table has
+// them. Errors: kCorrupt for rules that are none; kUnsupported DELTA_UNSUPPORTED_EXPRESSION.
+Status add_column_rules(cdc::TargetFacts* facts);
 
 // Whether the declared rules make sense, as CREATE TABLE asks; each error at its column or
 // constraint.

@@ -185,7 +185,9 @@ std::optional<Error> FlowRun::find_lost_file(const Source& source, size_t index,
   return {};
 }
 
-Result<cdc::Plan> FlowRun::make_plan(const cdc::TargetFacts& target) const {
+Result<cdc::Plan> FlowRun::make_plan(const cdc::TargetFacts& known) const {
+  cdc::TargetFacts target = known;
+  SL_TRY(add_column_rules(&target));
   auto made = cdc::make_plan(
       *declaration_,
       {facts_->schema, facts_->sequence_type, facts_->hidden, facts_->system_sequence_type},
@@ -456,8 +458,7 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
     for (const auto& key : cdc_plan.keys) keys.push_back(key.name);
     query = feed_events(query, keys, *declaration_);
   }
-  SL_ASSIGN(const auto source, with_computed(query, facts_->computed, plan.time_us));
-  SL_ASSIGN(const auto events, expected_events(cdc_plan, source, plan, &execution));
+  SL_ASSIGN(const auto events, expected_events(cdc_plan, query, plan, &execution));
   relations.source = "(" + events + ")";
   relations.now_us = plan.time_us;
   // The events come first; their keys say which files of target and state are read.
@@ -738,7 +739,7 @@ Result<std::string> FlowRun::expected_events(const cdc::Plan& cdc_plan, const st
   for (const auto& column : cdc_plan.columns) {
     if (column.source) {
       rows.columns.fields.push_back(Field{column.name, column.source->type, true, {}});
-    } else {
+    } else if (!column.generated) {
       rows.missing.fields.push_back(Field{column.name, column.type, true, {}});
     }
   }

@@ -50,7 +50,7 @@ std::vector<Field> positioned(const Schema& schema, bool with_row_ids) {
 }  // namespace
 
 // What happens to the rows of the source before the program sees them is the pipeline's work.
-Status FlowRun::check_program(Dialect dialect) const {
+Status FlowRun::check_program(Dialect dialect, const cdc::Plan& plan) const {
   if (dialect == Dialect::kDuckDb) return {};
   const auto refuse = [&](const std::string& what, const std::string& way_out) {
     return placed(
@@ -62,9 +62,9 @@ Status FlowRun::check_program(Dialect dialect) const {
     return refuse("expectations of '" + target_->dataset().shown + "'",
                   "write them as WHERE in the source query");
   }
-  if (!facts_->computed.empty()) {
-    return refuse("column '" + facts_->computed.front().field.name +
-                      "', which the table computes or fills in",
+  for (const auto& column : plan.columns) {
+    if (!column.generated) continue;
+    return refuse("column '" + column.name + "', which the table computes",
                   "compute it in the source query");
   }
   if (sources_.reads_feed()) {
@@ -83,7 +83,6 @@ Result<FlowProgram> FlowRun::print_program(Dialect dialect) {
                             flow_.name),
                   flow_.place);
   }
-  SL_TRY(check_program(dialect));
   cdc::TargetFacts facts;
   facts.declared = target_->dataset().declared_schema();
   facts.has_rows = false;
@@ -106,6 +105,7 @@ Result<FlowProgram> FlowRun::print_program(Dialect dialect) {
   facts.edited = !edits.empty();
   if (facts.edited) relations.edits = kEdits;
   SL_ASSIGN(const auto plan, make_plan(facts));
+  SL_TRY(check_program(dialect, plan));
   SL_TRY(check_edits(plan, edits));
   SL_ASSIGN(const auto program, dialect == Dialect::kSpark
                                     ? cdc::make_spark_program(plan, relations)

@@ -355,15 +355,6 @@ Result<std::optional<FlowRun::Facts>> FlowRun::find_facts(std::vector<Error>* er
                   place));
     }
   }
-  if (const auto declared = target_->dataset().declared_schema()) {
-    auto computed = computed_columns(*declared, facts.schema);
-    if (computed.ok()) {
-      facts.computed = std::move(computed).value();
-      for (const auto& column : facts.computed) facts.schema.fields.push_back(column.field);
-    } else {
-      fail(placed(std::move(computed).error(), flow_.place));
-    }
-  }
   facts.broken = facts.broken || !found.empty();
   if (errors == nullptr && !found.empty()) return found.front();
   for (auto& error : found) errors->push_back(std::move(error));
@@ -453,6 +444,7 @@ void FlowRun::check_target_expectations(const Schema& columns, std::vector<Error
   target_columns_ = columns;
   std::erase_if(target_columns_.fields, [&](const Field& field) {
     if (flow_.kind != FlowKind::kAutoCdc) return !sees(field);
+    if (facts_ && is_filled_at_write(field) && !facts_->schema.find(field.name)) return true;
     return declared_ && is_interval_column(field.name, declared_->scd_type);
   });
   for (auto& error : check_expectations(*context_.connection, dataset.options.expectations,

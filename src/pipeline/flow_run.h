@@ -86,8 +86,6 @@ class FlowRun {
     DataType sequence_type;         // kAutoCdc
     DataType system_sequence_type;  // kAutoCdc, bitemporal
     bool broken = false;            // a clause has a mistake that is reported already
-    // kAutoCdc: declared columns that the query does not give; the schema has them.
-    std::vector<ComputedColumn> computed;
   };
   struct Execution;  // relations of one batch and what keeps them alive
 
@@ -110,7 +108,7 @@ class FlowRun {
   Result<bool> is_state_committed(int64_t batch) const;
   Result<bool> is_committed(int64_t batch) const;
   Result<bool> is_in_log(const delta::Table& table, int64_t batch) const;
-  Status check_program(Dialect dialect) const;
+  Status check_program(Dialect dialect, const cdc::Plan& plan) const;
   // Of a BITEMPORAL table rows cannot be changed by hand.
   Status check_edits(const cdc::Plan& plan, const std::vector<Target::Versions>& edits) const;
   // flow_batch.cc

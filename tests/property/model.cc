@@ -144,6 +144,8 @@ struct Result {
   Value sequence;
   bool up = false;
   std::vector<Value> values;
+  std::optional<Value> note_here;  // what a hand writes at this sequence
+  std::optional<Value> note;       // what a hand wrote last in this life
 };
 
 // Section 5 and 7 for one key, sequence after sequence.
@@ -161,8 +163,9 @@ std::vector<Result> results(const History& history, const Columns& columns) {
   const std::vector<std::optional<Value>> nothing(
       leaves_of_row(std::vector<Value>(columns.shapes.size())).size());
   row = nothing;
+  std::optional<Value> note;
   for (const auto& [sequence, moments] : history) {
-    Result result{sequence, false, {}};
+    Result result{sequence, false, {}, {}, {}};
     bool counts = true;
     for (const auto& [system, events] : moments) {
       result.up = false;
@@ -175,10 +178,14 @@ std::vector<Result> results(const History& history, const Columns& columns) {
       if (hand != events.rend()) {
         result.up = hand->kind == EventKind::kUpsert;
         row = result.up ? leaves_of_row(hand->values) : nothing;
+        note = result.up ? std::optional(hand->note) : std::nullopt;
+        result.note_here = note;
         continue;
       }
       for (const Event& event : events) {
-        if (event.kind == EventKind::kDelete) row = nothing;
+        if (event.kind != EventKind::kDelete) continue;
+        row = nothing;
+        note.reset();
       }
       if (const Event* whole = greatest_whole(events)) {
         row = leaves_of_row(whole->values);
@@ -198,6 +205,7 @@ std::vector<Result> results(const History& history, const Columns& columns) {
       }
     }
     if (!counts) continue;
+    result.note = note;
     if (result.up) {
       size_t at = 0;
       for (const Shape& shape : columns.shapes)
@@ -224,6 +232,7 @@ std::vector<Row> versions(const std::vector<Value>& key, const History& history,
     }
     if (same) {
       rows.back().values = result.values;
+      if (result.note_here) rows.back().note = *result.note_here;
       continue;
     }
     if (open) rows.back().end = result.sequence;
@@ -231,6 +240,7 @@ std::vector<Row> versions(const std::vector<Value>& key, const History& history,
     row.key = key;
     row.values = result.values;
     row.start = result.sequence;
+    row.note = result.note_here.value_or(columns.note);
     rows.push_back(std::move(row));
     open = true;
   }
@@ -288,6 +298,7 @@ std::vector<Row> scd1(const std::vector<Event>& events, const Columns& columns) 
     Row row;
     row.key = key;
     row.values = all.back().values;
+    row.note = all.back().note.value_or(columns.note);
     rows.push_back(std::move(row));
   }
   return rows;
@@ -369,7 +380,7 @@ std::vector<Row> of_key(const std::vector<Row>& rows, const std::vector<Value>& 
 bool has_row(const std::vector<Row>& rows, const Row& row) {
   return std::any_of(rows.begin(), rows.end(), [&](const Row& other) {
     return compare(other.start, row.start) == 0 && compare(other.end, row.end) == 0 &&
-           compare_lists(other.values, row.values) == 0;
+           compare_lists(other.values, row.values) == 0 && compare(other.note, row.note) == 0;
   });
 }
 
@@ -389,7 +400,10 @@ std::vector<Event> edits_of_type1(const std::vector<Event>& events, const std::v
     if (compare(greatest, event.sequence) < 0) greatest = event.sequence;
   }
   Event event = by_hand(key, greatest, after.empty() ? EventKind::kDelete : EventKind::kUpsert);
-  if (!after.empty()) event.values = after.front().values;
+  if (!after.empty()) {
+    event.values = after.front().values;
+    event.note = after.front().note;
+  }
   return {event};
 }
 
@@ -419,6 +433,7 @@ std::vector<Event> edits(const std::vector<Event>& events, const std::vector<Val
     if (is_cut) row.end = after[i + 1].start;
     made.push_back(by_hand(key, row.start, EventKind::kUpsert));
     made.back().values = row.values;
+    made.back().note = row.note;
     if (!is_cut && row.end.kind != Value::Kind::kNull)
       made.push_back(by_hand(key, row.end, EventKind::kDelete));
     standing.push_back(std::move(row));

@@ -45,6 +45,7 @@ struct Event {
   Value system;  // bitemporal
   EventKind kind = EventKind::kUpsert;
   bool by_hand = false;       // counts instead of all others of its moment; the last one does
+  Value note;                 // by hand: of the column that no event gives
   std::vector<Value> values;  // selected columns in the order of their lower-cased names
   // A partial update instead: leaves of all values in that order, nothing where not given.
   bool partial = false;
@@ -56,11 +57,13 @@ struct Row {
   std::vector<Value> values;
   Value start, end;                // SCD 2, bitemporal
   Value system_start, system_end;  // bitemporal
+  Value note;                      // of the column that no event gives
 };
 
 struct Columns {
   std::vector<Shape> shapes;
   std::vector<bool> tracked;  // whether a difference opens a version
+  Value note;                 // that a new row has
 };
 
 std::vector<Row> scd1(const std::vector<Event>& events, const Columns& columns);

@@ -84,7 +84,7 @@ model::Event random_event(std::mt19937_64& random) {
   return event;
 }
 
-const model::Columns kTwoColumns{{model::Shape{}, model::Shape{}}, {true, true}};
+const model::Columns kTwoColumns{{model::Shape{}, model::Shape{}}, {true, true}, {}};
 
 void expect_same_values(const std::vector<model::Row>& a, const std::vector<model::Row>& b) {
   ASSERT_EQ(a.size(), b.size());

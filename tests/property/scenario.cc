@@ -269,6 +269,8 @@ Scenario make_scenario(std::mt19937_64& random, size_t key_count) {
 
   const size_t batch_count = 1 + pick(random, 5);
   const size_t value_count = 1 + pick(random, 4);
+  scenario.has_note = chance(random, 0.4);
+  scenario.note_default = static_cast<int>(pick(random, 3)) - 1;
   for (size_t i = 0; i < value_count; ++i) {
     Column column{name(), any[pick(random, any.size())]};
     if (chance(random, 0.4)) column.pool = any[any.size() - 1 - pick(random, 2)];
@@ -332,7 +334,8 @@ Scenario make_scenario(std::mt19937_64& random, size_t key_count) {
                             Kind::kDelete, Kind::kInsert, Kind::kEnd};
       scenario.edits.push_back(
           {kinds[pick(random, 7)], static_cast<int>(pick(random, 1000)),
-           static_cast<int>(pick(random, value_count)), static_cast<int>(pick(random, 10)),
+           static_cast<int>(pick(random, value_count + (scenario.has_note ? 2 : 0))),
+           static_cast<int>(pick(random, 10)),
            static_cast<int>(pick(random, scenario.sequence.pool.values.size())),
            static_cast<int>(pick(random, scenario.sequence.pool.values.size() + 1)) - 1});
     }
@@ -380,6 +383,13 @@ class Runner {
       if (auto problem = spell(column)) return problem;
     }
     order_values();
+    if (scenario_.has_note) {
+      lake_.note = Field{kNote, note_pool().type, true, {}};
+      columns_.note = at(note_pool(), scenario_.note_default);
+      if (scenario_.note_default >= 0) {
+        lake_.note_default = sql::parse_expression("'" + columns_.note.text + "'", "test").value();
+      }
+    }
 
     lake_.tells_edits = true;
     for (size_t batch = 0; batch < scenario_.batches.size(); ++batch) {
@@ -589,6 +599,11 @@ class Runner {
   }
 
   static constexpr const char* kSecondSequence = "the other sequence";
+  static constexpr const char* kNote = "my note";
+  static const Pool& note_pool() {
+    static const Pool pool{type_of(TypeId::kString), {s("first"), s("second")}};
+    return pool;
+  }
   static constexpr const char* kSystem = "system time";
   static constexpr const char* kNames = "to update";
 
@@ -776,13 +791,16 @@ class Runner {
     if (rows->empty()) return std::nullopt;
     const bool type1 = scenario_.scd_type == cdc::ScdType::kType1;
     const size_t number = static_cast<size_t>(edit.row) % rows->size();
-    const Column& column = scenario_.values[static_cast<size_t>(edit.column)];
+    const bool of_note = static_cast<size_t>(edit.column) >= scenario_.values.size();
+    const Column column =
+        of_note ? Column{kNote, note_pool()} : scenario_.values[static_cast<size_t>(edit.column)];
     const auto place = static_cast<size_t>(
         std::find(value_order_.begin(), value_order_.end(), edit.column) - value_order_.begin());
     const Value value =
         column.pool.values[static_cast<size_t>(edit.value) % column.pool.values.size()];
     const bool has_column = lake_.target_schema().find(column.name).has_value();
     Row row = (*rows)[number];
+    const auto changed = [&]() -> Value& { return of_note ? row.note : row.values[place]; };
     Table table;
     if (auto problem = read_table(table)) return problem;
     const auto [primary, text] = spelled(row);
@@ -805,8 +823,8 @@ class Runner {
         return failed(lake_.delete_by_hand(condition));
       case HandEdit::Kind::kValue:
         // What is equal and only looks different is no change for some types.
-        if (!has_column || model::compare(row.values[place], value) == 0) return std::nullopt;
-        row.values[place] = value;
+        if (!has_column || model::compare(changed(), value) == 0) return std::nullopt;
+        changed() = value;
         return set(column.name, value, column.pool.type);
       case HandEdit::Kind::kEnd: {
         if (type1) return std::nullopt;
@@ -822,7 +840,7 @@ class Runner {
     const Event& event = consumed_[static_cast<size_t>(edit.row) % consumed_.size()];
     if (event.kind == EventKind::kTruncate || !has_column) return std::nullopt;
     row.key = event.key;
-    row.values[place] = value;
+    changed() = value;
     if (!type1) {
       row.start = normal(at(scenario_.sequence.pool, edit.start));
       row.end = normal(at(scenario_.sequence.pool, edit.end));
@@ -849,6 +867,7 @@ class Runner {
         if (same_name(value_column(value_order_[i]).name, field.name))
           cell = literal(row.values[i], field.type);
       }
+      if (field.name == kNote) cell = literal(row.note, field.type);
       if (field.name == cdc::kStartAt) cell = literal(row.start, field.type);
       if (field.name == cdc::kEndAt) cell = literal(row.end, field.type);
       cells.push_back(cell);
@@ -876,6 +895,7 @@ class Runner {
     };
     for (const Column& column : scenario_.keys) add(column.name);
     for (const int i : value_order_) add(value_column(i).name);
+    if (scenario_.has_note) add(kNote);
     if (scenario_.scd_type != cdc::ScdType::kType1) {
       add(cdc::kStartAt);
       add(cdc::kEndAt);
@@ -920,6 +940,7 @@ class Runner {
       const Column& column = value_column(value_order_[i]);
       put(column.name, row.values[i], column.pool.type);
     }
+    put(kNote, row.note, note_pool().type);
     put(cdc::kStartAt, row.start, scenario_.sequence.pool.type);
     put(cdc::kEndAt, row.end, scenario_.sequence.pool.type);
     put(cdc::kSystemStartAt, row.system_start, scenario_.system.type);
@@ -1090,6 +1111,7 @@ std::string Scenario::describe() const {
                                "no nulls but in the list", "named columns"};
   text += fmt::format("  flow 0 gives {}, flow 1 {}\n", gives[static_cast<int>(updates[0])],
                       gives[static_cast<int>(updates[1])]);
+  if (has_note) text += fmt::format("  users' own column, default {}\n", note_default);
   if (scd_type == cdc::ScdType::kBitemporal)
     text += fmt::format("  system sequence {}\n", to_sql(system.type));
   const char* const changes[] = {"value", "end", "delete", "insert"};

@@ -52,7 +52,7 @@ struct RawEvent {
 struct HandEdit {
   enum class Kind { kValue, kEnd, kDelete, kInsert } kind = Kind::kValue;
   int row = 0;     // of the table, or of events for the key of a new row
-  int column = 0;  // of the values
+  int column = 0;  // of the values; one beyond them: the users' own
   int value = 0;   // of its pool
   int start = 0;   // of the sequence's pool
   int end = 0;     // the same, -1 for none
@@ -72,6 +72,10 @@ struct Scenario {
   bool two_flows = false;
   Updates updates[2] = {Updates::kWholeRows, Updates::kWholeRows};  // by flow
   Pool system;
+  // The table has a column of its users' own, of two-valued strings; `note_default` is the index of
+  // its DEFAULT, -1 for none.
+  bool has_note = false;
+  int note_default = -1;
   // Before each batch but the first somebody changes two rows of the target by hand, chosen by
   // these numbers.
   std::vector<HandEdit> edits;

@@ -37,6 +37,7 @@ cdc::TargetFacts ToyLake::facts() const {
   facts.existing_state = state_schema_;
   facts.has_rows = has_rows_;
   facts.edited = edited_;
+  if (note && note_default != nullptr) facts.defaults[note->name] = note_default;
   if (state_spec_) facts.state = cdc::StateSpec::from_json(*state_spec_).value();
   return facts;
 }
@@ -92,6 +93,14 @@ Result<BatchOutcome> ToyLake::run_batch(const cdc::Declaration& declaration,
                                         const cdc::SourceFacts& source_facts,
                                         const std::string& source,
                                         const cdc::ProgramOptions& options) {
+  if (note && !target_schema_) {
+    const cdc::PlanOrErrors first = make_plan(declaration, source_facts, facts());
+    if (!first.plan) return first.errors.front();
+    Schema schema = first.plan->target_schema;
+    schema.fields.insert(schema.fields.begin(), *note);
+    SL_TRY(reshape(kTarget, std::nullopt, schema));
+    target_schema_ = schema;
+  }
   const cdc::TargetFacts before = facts();
   cdc::PlanOrErrors planned = make_plan(declaration, source_facts, before);
   if (!planned.plan) return planned.errors.front();

@@ -49,6 +49,9 @@ class ToyLake {
   // The target's name in DuckDB, for queries of a test's own.
   static const char* target_table();
   std::optional<Schema> declared;
+  // A column of the table that no flow gives, and the value of new rows there.
+  std::optional<Field> note;
+  sql::ExprPtr note_default;
   // Whether changes by hand are told to the next batch, as a log would.
   bool tells_edits = false;
 

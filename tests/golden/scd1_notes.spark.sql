@@ -1,0 +1,175 @@
+-- ===== stage =====
+
+-- make __strandline_cdc_events
+SELECT c2 AS c2, c3 AS c3, c4 AS c4, seq, kind, CAST(NULL AS ARRAY<STRING>) AS nulls FROM (SELECT CAST(__strandline_source.`id` AS BIGINT) AS c2, CAST(__strandline_source.`name` AS STRING) AS c3, CAST(__strandline_source.`seq` AS BIGINT) AS c4, CAST(seq AS BIGINT) AS seq, CAST(CASE WHEN (op = 'D') THEN 0 ELSE 1 END AS TINYINT) AS kind FROM source AS __strandline_source);
+
+-- make __strandline_cdc_hand_rows
+SELECT CAST(__strandline_target.`id` AS BIGINT) AS c2, __strandline_target.`seq` AS seq, __strandline_target.`__strandline_change` AS change FROM edits AS __strandline_target;
+
+-- make __strandline_cdc_edited
+SELECT DISTINCT c2 FROM __strandline_cdc_hand_rows;
+
+-- ===== validate =====
+
+-- check AUTOCDC_MICROBATCH_VALIDATION.NULL_SEQUENCE
+SELECT count(*), min(concat_ws(', ', 'id = ' || coalesce(CAST(e.c2 AS STRING), 'NULL'))) FROM __strandline_cdc_events AS e WHERE e.seq IS NULL;
+
+-- check AUTOCDC_MICROBATCH_VALIDATION.NULL_KEY
+SELECT count(*), min(concat_ws(', ', 'id = ' || coalesce(CAST(e.c2 AS STRING), 'NULL')) || ', sequence = ' || CAST(e.seq AS STRING)) FROM __strandline_cdc_events AS e WHERE e.kind <> 2 AND (e.c2 IS NULL);
+
+-- ===== load =====
+
+-- make __strandline_cdc_keys
+SELECT DISTINCT c2 FROM __strandline_cdc_events WHERE kind <> 2;
+
+-- change __strandline_cdc_keys
+SELECT * FROM __strandline_cdc_keys UNION ALL SELECT * FROM (SELECT * FROM __strandline_cdc_edited EXCEPT SELECT * FROM __strandline_cdc_keys);
+
+-- make __strandline_cdc_rows
+SELECT monotonically_increasing_id() AS rowid, q.* FROM (SELECT r.* FROM (SELECT CAST(__strandline_target.`initial` AS STRING) AS c0, CAST(__strandline_target.`note` AS STRING) AS c1, CAST(__strandline_target.`id` AS BIGINT) AS c2, CAST(__strandline_target.`name` AS STRING) AS c3, CAST(__strandline_target.`seq` AS BIGINT) AS c4, __strandline_target.`seq` AS seq, __strandline_target.__strandline_file AS row_file, __strandline_target.__strandline_row AS row_pos, __strandline_target.__strandline_row_id AS row_id FROM target AS __strandline_target) AS r SEMI JOIN __strandline_cdc_keys AS k ON r.c2 = k.c2) AS q;
+
+-- check AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS
+SELECT count(*), min(concat_ws(', ', 'id = ' || coalesce(CAST(d.c2 AS STRING), 'NULL'))) FROM (SELECT c2 FROM __strandline_cdc_rows GROUP BY ALL HAVING count(*) > 1) AS d;
+
+-- make __strandline_cdc_entries
+SELECT monotonically_increasing_id() AS rowid, q.* FROM (SELECT c2 AS c2, c3 AS c3, c4 AS c4, CAST(NULL AS STRING) AS c1, seq, CAST(kind AS TINYINT) AS kind, CAST(2 AS TINYINT) AS src, nulls AS nulls, CAST(0 AS TINYINT) AS stored, CAST(NULL AS INTEGER) AS row_file, CAST(NULL AS BIGINT) AS row_pos FROM __strandline_cdc_events WHERE kind <> 2) AS q;
+
+-- make __strandline_cdc_known
+SELECT *, max(CASE WHEN kind = 3 THEN 1 ELSE 0 END) OVER (PARTITION BY c2) = 1 AS is_full FROM (SELECT r.* FROM (SELECT CAST(__strandline_state.`id` AS BIGINT) AS c2, CAST(NULL AS STRING) AS c3, CAST(NULL AS BIGINT) AS c4, CAST(NULL AS STRING) AS c1, CAST(NULL AS ARRAY<STRING>) AS nulls, CAST(__strandline_state.`__strandline_sequence` AS BIGINT) AS seq, __strandline_state.`__strandline_kind` AS kind, __strandline_state.__strandline_file AS row_file, __strandline_state.__strandline_row AS row_pos FROM state AS __strandline_state) AS r SEMI JOIN __strandline_cdc_keys AS k ON r.c2 = k.c2);
+
+-- change __strandline_cdc_entries
+SELECT * FROM __strandline_cdc_entries UNION ALL SELECT (SELECT coalesce(max(rowid), -1) + 1 FROM __strandline_cdc_entries) + monotonically_increasing_id(), q.* FROM (SELECT k.c2 AS c2, CASE WHEN k.is_full THEN k.c3 ELSE r.c3 END AS c3, CASE WHEN k.is_full THEN k.c4 ELSE r.c4 END AS c4, r.c1 AS c1, k.seq, CAST(CASE WHEN NOT k.is_full AND k.kind IN (1, 4) AND r.row_file IS NULL THEN 0 ELSE k.kind END AS TINYINT) AS kind, CAST(CASE WHEN k.is_full OR k.kind IN (0, 5) THEN 0 ELSE 1 END AS TINYINT) AS src, k.nulls AS nulls, CAST(CASE WHEN k.is_full OR k.kind IN (0, 5) THEN 2 ELSE 1 END AS TINYINT) AS stored, k.row_file, k.row_pos FROM __strandline_cdc_known AS k LEFT JOIN __strandline_cdc_rows AS r ON k.c2 = r.c2) AS q;
+
+-- change __strandline_cdc_entries
+SELECT * FROM __strandline_cdc_entries UNION ALL SELECT (SELECT coalesce(max(rowid), -1) + 1 FROM __strandline_cdc_entries) + monotonically_increasing_id(), q.* FROM (SELECT r.c2 AS c2, r.c3 AS c3, r.c4 AS c4, CAST(NULL AS STRING) AS c1, r.seq, CAST(1 AS TINYINT) AS kind, CAST(1 AS TINYINT) AS src, CAST(NULL AS ARRAY<STRING>) AS nulls, CAST(0 AS TINYINT) AS stored, CAST(NULL AS INTEGER) AS row_file, CAST(NULL AS BIGINT) AS row_pos FROM __strandline_cdc_rows AS r ANTI JOIN __strandline_cdc_known AS k ON r.c2 = k.c2) AS q;
+
+-- change __strandline_cdc_entries
+SELECT * FROM __strandline_cdc_entries UNION ALL SELECT (SELECT coalesce(max(rowid), -1) + 1 FROM __strandline_cdc_entries) + monotonically_increasing_id(), q.* FROM (SELECT k.c2 AS c2, r.c3 AS c3, r.c4 AS c4, r.c1 AS c1, s.seq, CAST(CASE WHEN r.row_file IS NULL THEN 5 ELSE 4 END AS TINYINT) AS kind, CAST(5 AS TINYINT) AS src, CAST(NULL AS ARRAY<STRING>) AS nulls, CAST(0 AS TINYINT) AS stored, CAST(NULL AS INTEGER) AS row_file, CAST(NULL AS BIGINT) AS row_pos FROM __strandline_cdc_edited AS k LEFT JOIN __strandline_cdc_rows AS r ON k.c2 = r.c2 LEFT JOIN (SELECT c2, max_by(seq, seq) AS seq FROM (SELECT e.c2, e.seq FROM __strandline_cdc_entries AS e JOIN __strandline_cdc_edited AS k ON e.c2 = k.c2 WHERE e.src < 2 AND NOT (e.src = 1 AND e.stored = 0) UNION ALL SELECT c2, seq FROM __strandline_cdc_hand_rows WHERE change < 0) GROUP BY c2) AS s ON k.c2 = s.c2) AS q;
+
+-- ===== settle =====
+
+-- make __strandline_cdc_places
+SELECT entry, c2, seq, kind, src, count(*) OVER (PARTITION BY c2, seq, kind) AS n
+FROM (SELECT e.rowid AS entry, c2, seq, kind, src,
+             max(CASE WHEN kind >= 4 THEN 1 ELSE 0 END) OVER (PARTITION BY c2, seq) AS by_hand,
+             min(src) OVER (PARTITION BY c2, seq, kind) AS first_src
+      FROM __strandline_cdc_entries AS e WHERE true AND NOT (e.src < 2 AND EXISTS (SELECT 1 FROM __strandline_cdc_edited AS h WHERE h.c2 = e.c2)))
+WHERE (by_hand = 0 OR kind >= 4) AND NOT (src = 1 AND first_src = 0);
+
+-- make __strandline_cdc_chosen
+SELECT c2, seq, kind, entry, src FROM __strandline_cdc_places WHERE n = 1
+UNION ALL
+SELECT c2, seq, kind, entry, src FROM (
+  SELECT p.*, row_number() OVER (PARTITION BY p.c2, p.seq, p.kind ORDER BY p.src, p.entry) AS standing FROM __strandline_cdc_places AS p WHERE n > 1 AND kind NOT IN (1, 3))
+WHERE standing = 1;
+
+-- make __strandline_cdc_tied
+-- only if SELECT count(*) FROM __strandline_cdc_places WHERE n > 1 AND kind = 1
+SELECT p.c2, p.seq, p.entry, p.src, e.c3, e.c4, row_number() OVER (PARTITION BY p.c2, p.seq, p.kind ORDER BY e.c3 DESC NULLS LAST, e.c4 DESC NULLS LAST, p.src, p.entry) AS standing
+FROM __strandline_cdc_places AS p JOIN __strandline_cdc_entries AS e ON e.rowid = p.entry WHERE p.n > 1 AND p.kind = 1;
+
+-- change __strandline_cdc_chosen
+SELECT * FROM __strandline_cdc_chosen UNION ALL SELECT * FROM (SELECT c2, seq, CAST(1 AS TINYINT), entry, src FROM __strandline_cdc_tied WHERE standing = 1);
+
+-- make __strandline_cdc_conflicts
+-- only if SELECT count(*) FROM __strandline_cdc_places WHERE n > 1 AND kind = 1
+SELECT DISTINCT x.c2, x.seq FROM __strandline_cdc_tied AS x JOIN __strandline_cdc_tied AS y ON x.c2 = y.c2 AND x.seq IS NOT DISTINCT FROM y.seq AND y.standing = 1 WHERE NOT ((x.c3 IS NOT DISTINCT FROM y.c3) AND (x.c4 IS NOT DISTINCT FROM y.c4));
+
+-- make __strandline_cdc_changed
+SELECT DISTINCT c2 FROM __strandline_cdc_chosen WHERE src >= 2 UNION SELECT c2 FROM __strandline_cdc_edited;
+
+-- ===== fold =====
+
+-- make __strandline_cdc_moments
+SELECT c2, seq, max(CASE WHEN kind IN (1, 4) THEN entry END) AS w, max(CASE WHEN kind = 3 THEN entry END) AS p,
+       max(CASE WHEN kind IN (0, 5) THEN entry END) AS d
+FROM __strandline_cdc_chosen AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c2 = k.c2 WHERE kind <> 6 GROUP BY c2, seq;
+
+-- make __strandline_cdc_filled
+SELECT l.c2, l.seq, e.c3, e.c4, l.w IS NOT NULL AS up, l.w, l.p, l.d FROM (SELECT * FROM __strandline_cdc_moments) AS l LEFT JOIN __strandline_cdc_entries AS e ON e.rowid = l.w;
+
+-- make __strandline_cdc_result
+SELECT monotonically_increasing_id() AS rowid, q.* FROM (SELECT c2, c3, c4, up FROM (SELECT *, lead(false, 1, true) OVER (PARTITION BY c2 ORDER BY seq NULLS FIRST) AS is_last FROM __strandline_cdc_filled) WHERE is_last AND up) AS q;
+
+-- ===== diff =====
+
+-- make __strandline_cdc_noted
+SELECT c2, entry
+FROM (SELECT c2, entry, lead(false, 1, true) OVER (PARTITION BY c2 ORDER BY seq NULLS FIRST) AS is_last
+      FROM (SELECT m.c2, m.seq, CASE WHEN e.kind = 4 THEN m.w END AS entry, e.kind = 4 OR m.d IS NOT NULL AS counts
+            FROM __strandline_cdc_moments AS m LEFT JOIN __strandline_cdc_entries AS e ON e.rowid = m.w)
+      WHERE counts)
+WHERE is_last AND entry IS NOT NULL;
+
+-- make __strandline_cdc_annotated
+SELECT r.rowid AS old FROM __strandline_cdc_rows AS r SEMI JOIN (SELECT c2, seq FROM __strandline_cdc_entries WHERE kind = 4) AS h ON h.c2 = r.c2;
+
+-- make __strandline_cdc_matched
+SELECT n.rowid AS number, o.old AS old, CASE WHEN true THEN o.row_id END AS row_id,
+       o.old IS NOT NULL AND true AS lives, o.old IS NOT NULL AND true AND (((n.c3 IS NOT DISTINCT FROM o.c3) AND (n.c4 IS NOT DISTINCT FROM o.c4))) AND CASE WHEN x.entry IS NOT NULL THEN (u.c1 IS NOT DISTINCT FROM o.c1) ELSE a.old IS NULL OR (CAST('new' AS STRING) IS NOT DISTINCT FROM o.c1) END AS is_same, x.entry AS note, o.old IS NOT NULL AND true AND a.old IS NULL AS keeps
+FROM __strandline_cdc_result AS n LEFT JOIN (SELECT *, rowid AS old FROM __strandline_cdc_rows) AS o ON n.c2 = o.c2
+LEFT JOIN __strandline_cdc_noted AS x ON n.c2 = x.c2 LEFT JOIN __strandline_cdc_entries AS u ON u.rowid = x.entry LEFT JOIN __strandline_cdc_annotated AS a ON a.old = o.old;
+
+-- make __strandline_cdc_counting
+SELECT * FROM (
+  SELECT *, max(CASE WHEN w IS NOT NULL OR d IS NOT NULL THEN place END) OVER (PARTITION BY c2) AS base
+  FROM (SELECT *, row_number() OVER (PARTITION BY c2 ORDER BY seq NULLS FIRST) AS place,
+               count(*) OVER (PARTITION BY c2) AS last_place FROM __strandline_cdc_moments))
+WHERE base IS NULL OR place >= base;
+
+-- make __strandline_cdc_patches
+SELECT * FROM (
+  SELECT c2, seq, place = last_place OR false OR (coalesce(g0 = max(g0) OVER k, false)) OR (coalesce(g1 = max(g1) OVER k, false)) AS counts, CASE WHEN (coalesce(g0 = max(g0) OVER k, false)) THEN l0 END AS l0, (coalesce(g0 = max(g0) OVER k, false)) AS g0, CASE WHEN (coalesce(g1 = max(g1) OVER k, false)) THEN l1 END AS l1, (coalesce(g1 = max(g1) OVER k, false)) AS g1
+  FROM (SELECT m.c2, m.seq, m.place, m.last_place, e.c3 AS l0, CASE WHEN ((e.c3) IS NOT NULL OR coalesce(array_contains(e.nulls, 'name'), false)) THEN m.place END AS g0, e.c4 AS l1, CASE WHEN ((e.c4) IS NOT NULL OR coalesce(array_contains(e.nulls, 'seq'), false)) THEN m.place END AS g1 FROM __strandline_cdc_counting AS m JOIN __strandline_cdc_entries AS e ON e.rowid = m.p)
+  WINDOW k AS (PARTITION BY c2))
+WHERE counts;
+
+-- change __strandline_cdc_entries
+SELECT * FROM __strandline_cdc_entries UNION ALL SELECT (SELECT coalesce(max(rowid), -1) + 1 FROM __strandline_cdc_entries) + monotonically_increasing_id(), q.* FROM (SELECT m.c2 AS c2, m.l0 AS c3, m.l1 AS c4, CAST(NULL AS STRING) AS c1, m.seq, CAST(3 AS TINYINT) AS kind, CAST(4 AS TINYINT) AS src, nullif(filter(CAST(array(CASE WHEN m.g0 AND m.l0 IS NULL THEN 'name' END, CASE WHEN m.g1 AND m.l1 IS NULL THEN 'seq' END) AS ARRAY<STRING>), __strandline_x0 -> __strandline_x0 IS NOT NULL), CAST(array() AS ARRAY<STRING>)) AS nulls, CAST(0 AS TINYINT) AS stored, CAST(NULL AS INTEGER) AS row_file, CAST(NULL AS BIGINT) AS row_pos FROM __strandline_cdc_patches AS m) AS q;
+
+-- make __strandline_cdc_giving
+SELECT m.c2, CASE WHEN k.entry IS NOT NULL AND true AND m.g0 = ((k.c3) IS NOT NULL OR coalesce(array_contains(k.nulls, 'name'), false)) AND (m.l0 IS NOT DISTINCT FROM k.c3) AND m.g1 = ((k.c4) IS NOT NULL OR coalesce(array_contains(k.nulls, 'seq'), false)) AND (m.l1 IS NOT DISTINCT FROM k.c4) THEN k.entry ELSE e.rowid END AS p
+FROM __strandline_cdc_patches AS m JOIN __strandline_cdc_entries AS e ON m.c2 = e.c2 AND m.seq IS NOT DISTINCT FROM e.seq AND e.src = 4
+LEFT JOIN (SELECT *, rowid AS entry FROM __strandline_cdc_entries WHERE src = 0 AND kind = 3) AS k ON m.c2 = k.c2 AND m.seq IS NOT DISTINCT FROM k.seq;
+
+-- make __strandline_cdc_note_entries
+SELECT x.c2, x.entry FROM __strandline_cdc_noted AS x ANTI JOIN __strandline_cdc_counting AS m ON x.c2 = m.c2 AND m.w = x.entry AND m.place = m.base;
+
+-- make __strandline_cdc_needed
+SELECT entry, true AS bare FROM __strandline_cdc_note_entries
+UNION ALL
+SELECT p AS entry, false AS bare FROM __strandline_cdc_giving
+UNION ALL
+SELECT entry, is_whole AND kind IN (1, 4) FROM (
+  SELECT e.rowid AS entry, e.kind, ((e.src = 1 AND e.stored = 0) OR (e.src = 2 AND e.kind = 1)) AND x.entry IS NULL AS is_told, g.c2 IS NULL AS is_whole
+  FROM __strandline_cdc_counting AS m JOIN __strandline_cdc_entries AS e ON e.rowid = coalesce(m.w, m.d)
+  LEFT JOIN (SELECT DISTINCT c2 FROM __strandline_cdc_giving) AS g ON m.c2 = g.c2
+  LEFT JOIN __strandline_cdc_note_entries AS x ON m.c2 = x.c2
+  WHERE m.place = m.base)
+WHERE NOT (is_whole AND is_told);
+
+-- ===== write =====
+
+-- target new
+SELECT CAST(NULL AS STRING) AS `initial`, CASE WHEN m.note IS NOT NULL THEN u.c1 WHEN m.keeps THEN o.c1 ELSE CAST('new' AS STRING) END AS `note`, r.c2 AS `id`, r.c3 AS `name`, r.c4 AS `seq`, m.row_id AS __strandline_row_id, CAST(NULL AS BIGINT) AS __strandline_row_commit_version FROM (SELECT * FROM __strandline_cdc_matched WHERE NOT is_same) AS m JOIN __strandline_cdc_result AS r ON r.rowid = m.number LEFT JOIN __strandline_cdc_rows AS o ON o.rowid = CASE WHEN m.lives THEN m.old END LEFT JOIN __strandline_cdc_entries AS u ON u.rowid = m.note;
+
+-- target dead
+SELECT o.row_file AS __strandline_file, o.row_pos AS __strandline_row FROM (SELECT r.rowid AS old, r.row_file, r.row_pos FROM __strandline_cdc_rows AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c2 = k.c2) AS o ANTI JOIN (SELECT old FROM __strandline_cdc_matched WHERE is_same) AS m ON m.old = o.old;
+
+-- state new
+SELECT e.c2 AS `id`, e.seq AS `__strandline_sequence`, e.kind AS `__strandline_kind` FROM __strandline_cdc_needed AS n JOIN __strandline_cdc_entries AS e ON e.rowid = n.entry WHERE NOT (e.stored = 2 OR (e.stored = 1 AND n.bare));
+
+-- state dead
+SELECT r.row_file AS __strandline_file, r.row_pos AS __strandline_row FROM (SELECT *, rowid AS entry FROM __strandline_cdc_entries) AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c2 = k.c2 ANTI JOIN (SELECT n.entry FROM __strandline_cdc_needed AS n JOIN __strandline_cdc_entries AS e ON e.rowid = n.entry WHERE (e.stored = 2 OR (e.stored = 1 AND n.bare))) AS s ON s.entry = r.entry WHERE r.row_file IS NOT NULL;
+
+-- metrics
+SELECT
+  (SELECT count(*) FROM __strandline_cdc_matched WHERE NOT is_same) AS num_upserted_rows,
+  (SELECT count(*) FROM (SELECT o.row_file AS __strandline_file, o.row_pos AS __strandline_row FROM (SELECT r.rowid AS old, r.row_file, r.row_pos FROM __strandline_cdc_rows AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c2 = k.c2) AS o ANTI JOIN (SELECT old FROM __strandline_cdc_matched WHERE is_same) AS m ON m.old = o.old)) - (SELECT count(*) FROM __strandline_cdc_matched WHERE NOT is_same AND lives) AS num_deleted_rows,
+  (SELECT count(*) FROM __strandline_cdc_events) AS num_input_rows,
+  (SELECT count(*) FROM (
+     SELECT e.seq, k.known FROM __strandline_cdc_events AS e
+     LEFT JOIN (SELECT c2, max_by(seq, seq) AS known FROM (SELECT c2, seq FROM __strandline_cdc_entries WHERE src < 2 UNION ALL SELECT e.c2, e.seq FROM __strandline_cdc_entries AS e JOIN __strandline_cdc_edited AS k ON e.c2 = k.c2 WHERE e.src < 2 AND NOT (e.src = 1 AND e.stored = 0) UNION ALL SELECT c2, seq FROM __strandline_cdc_hand_rows WHERE change < 0) GROUP BY c2) AS k
+       ON e.kind <> 2 AND e.c2 = k.c2) AS e WHERE coalesce(seq < known, false)) AS num_late_rows,
+  (SELECT count(*) FROM (SELECT DISTINCT * FROM __strandline_cdc_conflicts)) AS num_sequence_conflicts,
+  (SELECT min(concat_ws(', ', 'id = ' || coalesce(CAST(x.c2 AS STRING), 'NULL')) || ', sequence = ' || CAST(x.seq AS STRING)) FROM __strandline_cdc_conflicts AS x) AS conflict_example;
