@@ -83,6 +83,8 @@ class Planner {
   Status choose_mode();
   Status choose_schema();
   Status check_stream_schema();
+  bool is_restore(Version version) const;
+  bool restored_without(const State& state) const;
   Status check_columns(const Snapshot& definition) const;
   Status list_changes();
 
@@ -370,13 +372,16 @@ Status Planner::check_stream_schema() {
   for (const State& state : states_) {
     auto why = why_unreadable(*state.definition, columns);
     const auto lost = why_unreadable(columns, *state.definition);
-    if (why && why->column_is_missing && !lost) {
+    // What came and was taken back by RESTORE is gone with its rows: no stream need read it.
+    const bool is_newer = state.from > columns.version;
+    if (why && why->column_is_missing && !is_newer && restored_without(state)) continue;
+    if (why && why->column_is_missing && !lost && is_newer) {
       return invalid_data("DELTA_SCHEMA_CHANGED_WITH_VERSION",
                           "Detected schema change in version {} of {}: columns were added that the "
                           "stream does not read yet; start the stream again",
                           state.from, table_.path());
     }
-    if (!why && state.from > columns.version && lost && lost->column_is_missing) why = lost;
+    if (!why && is_newer && lost && lost->column_is_missing && !is_restore(state.from)) why = lost;
     if (!why) continue;
     return invalid_data("DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE",
                         "the stream of {} cannot go on over version {}: between it and the "
@@ -384,6 +389,36 @@ Status Planner::check_stream_schema() {
                         table_.path(), state.from, why->why);
   }
   return {};
+}
+
+bool Planner::is_restore(Version version) const {
+  const auto actions = table_.commit(version);
+  if (!actions.ok()) return false;
+  return std::any_of(actions->begin(), actions->end(), [](const Action& action) {
+    const auto* const info = std::get_if<delta::CommitInfo>(&action);
+    return info != nullptr && info->operation == "RESTORE";
+  });
+}
+
+// Whether a RESTORE between a state and the stream's columns led back to before the columns that
+// these lack.
+bool Planner::restored_without(const State& state) const {
+  for (Version version = state.from + 1; version <= plan_.definition->version; ++version) {
+    const auto actions = table_.commit(version);
+    if (!actions.ok()) return false;
+    for (const Action& action : *actions) {
+      const auto* const metadata = std::get_if<delta::Metadata>(&action);
+      if (metadata == nullptr) continue;
+      const auto after = without_files(*state.definition);
+      after->metadata = *metadata;
+      auto schema = delta::parse_schema(metadata->schema_string);
+      if (!schema.ok()) return false;
+      after->schema = *std::move(schema);
+      const auto lost = why_unreadable(*state.definition, *after);
+      if (lost && lost->column_is_missing) return is_restore(version);
+    }
+  }
+  return false;
 }
 
 Status Planner::list_changes() {

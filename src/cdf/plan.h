@@ -84,7 +84,8 @@ struct ChangePlan {
 // DELTA_CHANGE_DATA_INCOMPLETE_REMOVE; kCorrupt DELTA_ROW_ID_MISSING,
 // DELTA_CHANGE_DATA_FILE_UNCHANGED; those of Table.
 // With a stream's definition, schema changes are kInvalidData DELTA_SCHEMA_CHANGED_WITH_VERSION (a
-// new column: start the stream again) or DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE.
+// new column: start the stream again) or DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE. A RESTORE that
+// takes columns back is none.
 Result<ChangePlan> plan_changes(const delta::Table& table, const RangeRequest& request);
 
 // The version a range from this start begins with; nullopt: after the newest one, which is

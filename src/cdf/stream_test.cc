@@ -163,6 +163,32 @@ TEST_F(StreamTest, SchemaChanges) {
                              HasSubstr("version 4")));
 }
 
+TEST_F(StreamTest, ColumnsThatRestoreTakesBack) {
+  Schema more = delta::two_columns();
+  more.fields.push_back(Field{"x", DataType::primitive(TypeId::kLong), true, {}});
+  commit({protocol(), metadata(kLegacy), add("a")});
+  commit({metadata(kLegacy, more), add("b")});
+  commit({add("c")});
+  delta::CommitInfo restore;
+  restore.operation = "RESTORE";
+  // A stream that runs goes on, one that is started again too.
+  definition_ = *table_.snapshot();
+  options_.start = Bound(Version{0});
+  EXPECT_THAT(batches(), ElementsAre("0: +a 1: +b 2: +c -> 3/-1"));
+  const auto at_three = end_;
+  commit({restore, metadata(kLegacy), remove("b"), remove("c")});
+  EXPECT_THAT(batches(at_three), ElementsAre("3: -b -c -> 4/-1"));
+  definition_ = *table_.snapshot();
+  EXPECT_THAT(batches(), ElementsAre("0: +a 1: +b 2: +c 3: -b -c -> 4/-1"));
+  // A column that is dropped ends it, and starting it again does not help.
+  commit({metadata(kLegacy, more), add("d")});
+  commit({metadata(kLegacy), add("e")});
+  definition_ = *table_.snapshot();
+  EXPECT_THAT(batches(at_three)[0],
+              testing::AllOf(HasSubstr("DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE"),
+                             HasSubstr("version 4")));
+}
+
 TEST_F(StreamTest, GoesOnFromRecordedToAutomatic) {
   commit({protocol(), metadata(kLegacy), add("a")});
   commit({metadata(kTracked)});

@@ -59,6 +59,13 @@ class Thrift {
     return static_cast<int64_t>(value >> 1) ^ -static_cast<int64_t>(value & 1);
   }
 
+  std::string_view text() {
+    const uint64_t length = varint();
+    const size_t begin = at_;
+    jump(length);
+    return failed_ ? std::string_view() : bytes_.substr(begin, length);
+  }
+
   void skip(Type type, int depth = 0) {
     constexpr int kMaxDepth = 32;
     if (depth > kMaxDepth) fail();
@@ -137,16 +144,18 @@ class Thrift {
   bool failed_ = false;
 };
 
-// A schema element: does it have a field id?
-bool take_schema_element(Thrift* in) {
+void take_schema_element(Thrift* in, ParquetFooter* footer) {
+  constexpr int64_t kName = 4;
   constexpr int64_t kFieldId = 9;
-  bool found = false;
   int64_t id = 0;
   for (auto type = in->field(&id); type != Thrift::kStop; type = in->field(&id)) {
-    found = found || id == kFieldId;
-    in->skip(type);
+    footer->has_field_ids = footer->has_field_ids || id == kFieldId;
+    if (id == kName && type == Thrift::kBinary) {
+      footer->names.emplace_back(in->text());
+    } else {
+      in->skip(type);
+    }
   }
-  return found;
 }
 
 }  // namespace
@@ -163,7 +172,7 @@ Result<ParquetFooter> parse_parquet_footer(std::string_view bytes) {
       const uint64_t count = in.list(&element);
       if (element != Thrift::kStruct) return damaged();
       for (uint64_t i = 0; i < count && !in.failed(); ++i) {
-        footer.has_field_ids = take_schema_element(&in) || footer.has_field_ids;
+        take_schema_element(&in, &footer);
       }
     } else if (id == kRowCount && type == Thrift::kI64) {
       footer.row_count = in.zigzag();

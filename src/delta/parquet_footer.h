@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "delta/actions.h"
 #include "storage/store.h"
@@ -12,7 +13,8 @@ namespace strandline::delta {
 
 struct ParquetFooter {
   int64_t row_count = 0;
-  bool has_field_ids = false;  // of any column, at any level
+  bool has_field_ids = false;      // of any column, at any level
+  std::vector<std::string> names;  // of the columns, at all levels, and first of the schema itself
 };
 
 // Of the bytes of a footer, without its length and the magic after it; a start that reaches beyond

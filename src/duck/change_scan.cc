@@ -1,12 +1,17 @@
 #include "duck/change_scan.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "cdf/primary_key.h"
+#include "delta/data_path.h"
+#include "duck/match_rows.h"
+#include "duck/row_ids.h"
 
 namespace strandline::duck {
 namespace {
@@ -28,13 +33,34 @@ class ChangeScan final : public Scan {
   std::string sql_;
 };
 
+// Runs of row ids that are kept at a time, and changed rows that are kept one by one: about 128 MB
+// each. What needs more is matched by the engine, which has the disk for it.
+constexpr size_t kMaxRuns = 5'000'000;
+constexpr size_t kMaxChangedRows = 16'000'000;
+// Files of so many rows are asked for their ids at a time.
+constexpr int64_t kRowsAtATime = 4'000'000;
+
 // Files of one kind, as a snapshot that scan_table reads.
 struct Part {
   std::shared_ptr<delta::Snapshot> snapshot;
-  std::shared_ptr<std::vector<FeedFile>> feed = std::make_shared<std::vector<FeedFile>>();
+  std::shared_ptr<Feed> feed = std::make_shared<Feed>();
 
-  bool empty() const { return feed->empty(); }
+  bool empty() const { return feed->files.empty(); }
+  void add(delta::AddFile file, FeedFile of_feed) {
+    snapshot->files.push_back(std::move(file));
+    feed->files.push_back(std::move(of_feed));
+  }
 };
+
+// A data file and the rows of it that a feed has.
+struct FileRows {
+  delta::AddFile file;  // without a deletion vector
+  std::vector<ChangedRow> rows;
+};
+
+// What happened to rows that were matched, by MatchedRows.
+constexpr FeedChangeKind kKinds[] = {FeedChangeKind::kDelete, FeedChangeKind::kInsert,
+                                     FeedChangeKind::kUpdateBefore, FeedChangeKind::kUpdateAfter};
 
 class ChangeScanBuilder {
  public:
@@ -47,11 +73,25 @@ class ChangeScanBuilder {
   Result<std::unique_ptr<Scan>> build();
 
  private:
+  using RowSetPointer = std::shared_ptr<const delta::RowSet>;
+
   Part make_part() const;
-  Status add(Part* part, const cdf::CommitChanges& commit, const cdf::FileChange& change);
+  Result<RowSetPointer> vector_of(const cdf::CommitChanges& commit, const delta::AddFile& file,
+                                  const delta::DeletionVectorDescriptor& vector);
+  Result<RowSetPointer> only(const cdf::CommitChanges& commit, const cdf::FileChange& change);
+  size_t number(Part* part, const cdf::CommitChanges& commit, FeedChangeKind kind) const;
+  std::string name_of(const delta::AddFile& file) const;
+  size_t file_number(const delta::AddFile& file);
+  Status add_single(Part* part, const cdf::CommitChanges& commit, const cdf::FileChange& change);
+  Status add(const cdf::CommitChanges& commit, const cdf::FileChange& change);
+  Status match_commits();
+  Status read_ids(size_t first, size_t* end);
+  Result<bool> match(const cdf::CommitChanges& commit);
+  void add_changed_rows();
   Result<std::string> scan(const Part& part, bool with_row_ids);
   std::string columns(const std::string& qualifier, const std::string& change_type) const;
   std::string key_struct() const;
+  std::string with_key(const std::string& relation) const;
   std::string matched(const std::string& relation) const;
   std::string recorded(const std::string& relation) const;
 
@@ -60,6 +100,19 @@ class ChangeScanBuilder {
   const cdf::ChangePlan& plan_;
   const std::vector<cdf::KeyPart> key_;
   std::unique_ptr<ChangeScan> result_ = std::make_unique<ChangeScan>();
+  std::map<std::string, RowSetPointer> vectors_;  // of the commit before and this one
+
+  Part told_ = make_part();     // rows whose change is known
+  Part pairing_ = make_part();  // inserts and deletes that the engine matches
+  Part recordings_ = make_part();
+  std::vector<FileRows> files_;  // rows whose change is known one by one; go into told_
+  std::map<std::string, size_t> file_numbers_;  // by name_of
+  size_t changed_rows_ = 0;                     // of files_
+  bool has_updates_ = false;                    // told_ has
+
+  std::vector<const cdf::CommitChanges*> unmatched_;
+  // By name_of; null: too many runs.
+  std::map<std::string, std::shared_ptr<const RowIds>> ids_;
 };
 
 Part ChangeScanBuilder::make_part() const {
@@ -68,35 +121,215 @@ Part ChangeScanBuilder::make_part() const {
   return part;
 }
 
-Status ChangeScanBuilder::add(Part* part, const cdf::CommitChanges& commit,
-                              const cdf::FileChange& change) {
+Result<ChangeScanBuilder::RowSetPointer> ChangeScanBuilder::vector_of(
+    const cdf::CommitChanges& commit, const delta::AddFile& file,
+    const delta::DeletionVectorDescriptor& vector) {
+  // The vector after one commit is that before the next.
+  constexpr size_t kMaxVectors = 64;
+  const auto known = vectors_.find(vector.unique_id());
+  if (known != vectors_.end()) return known->second;
+  auto rows = table_.deletion_vector(vector);
+  if (!rows.ok()) {
+    return rows.error().with_context(fmt::format("table {}, version {}, deletion vector of {}",
+                                                 table_.path(), commit.version, file.path));
+  }
+  if (vectors_.size() >= kMaxVectors) vectors_.clear();
+  auto shared = std::make_shared<const delta::RowSet>(std::move(rows).value());
+  vectors_.emplace(vector.unique_id(), shared);
+  return shared;
+}
+
+// Rows of a change of single rows: what one vector deletes and another one does not.
+Result<ChangeScanBuilder::RowSetPointer> ChangeScanBuilder::only(const cdf::CommitChanges& commit,
+                                                                 const cdf::FileChange& change) {
+  SL_ASSIGN(const auto gone, vector_of(commit, change.file, *change.only_deleted_by));
+  if (!change.file.deletion_vector) return gone;
+  SL_ASSIGN(const auto dead, vector_of(commit, change.file, *change.file.deletion_vector));
+  delta::RowSet rows = *gone;
+  rows.subtract(*dead);
+  return std::make_shared<const delta::RowSet>(std::move(rows));
+}
+
+// Of what a commit did, in this part.
+size_t ChangeScanBuilder::number(Part* part, const cdf::CommitChanges& commit,
+                                 FeedChangeKind kind) const {
+  // Those of one commit stand at the end, if they are there.
+  auto& changes = part->feed->changes;
+  for (size_t i = changes.size(); i-- > 0 && changes[i].version == commit.version;) {
+    if (changes[i].kind == kind) return i;
+  }
+  changes.push_back({kind, commit.version, commit.timestamp_ms * 1000});
+  return changes.size() - 1;
+}
+
+// Of a file's rows and their ids, whatever is deleted.
+std::string ChangeScanBuilder::name_of(const delta::AddFile& file) const {
+  return fmt::format("{} {} {}", file.base_row_id.value_or(-1),
+                     file.default_row_commit_version.value_or(-1),
+                     delta::canonical_path(table_.path(), file.path));
+}
+
+size_t ChangeScanBuilder::file_number(const delta::AddFile& file) {
+  const auto [at, is_new] = file_numbers_.emplace(name_of(file), files_.size());
+  if (is_new) {
+    files_.push_back({file, {}});
+    files_.back().file.deletion_vector.reset();
+  }
+  return at->second;
+}
+
+FeedChangeKind plain_kind(const cdf::FileChange& change) {
+  return change.kind == ChangeKind::kInsert ? FeedChangeKind::kInsert : FeedChangeKind::kDelete;
+}
+
+// A change whose rows all say or mean the same, as a file of its own.
+Status ChangeScanBuilder::add_single(Part* part, const cdf::CommitChanges& commit,
+                                     const cdf::FileChange& change) {
   FeedFile file;
-  if (change.kind != ChangeKind::kRecorded)
-    file.change_type = change.kind == ChangeKind::kInsert ? "insert" : "delete";
-  file.version = commit.version;
-  file.timestamp_us = commit.timestamp_ms * 1000;
+  file.change = number(part, commit, plain_kind(change));
   delta::AddFile read = change.file;
   if (change.only_deleted_by) {
-    const auto load = [&](const delta::DeletionVectorDescriptor& vector) -> Result<delta::RowSet> {
-      auto rows = table_.deletion_vector(vector);
-      if (rows.ok()) return rows;
-      return rows.error().with_context(fmt::format("table {}, version {}, deletion vector of {}",
-                                                   table_.path(), commit.version,
-                                                   change.file.path));
-    };
-    SL_ASSIGN(delta::RowSet rows, load(*change.only_deleted_by));
-    if (read.deletion_vector) {
-      SL_ASSIGN(const delta::RowSet dead, load(*read.deletion_vector));
-      rows.subtract(dead);
-      // The difference says it all, and is small where the vectors grow from commit to commit.
-      read.deletion_vector.reset();
-    }
-    if (rows.empty()) return {};
-    file.only = std::make_shared<const delta::RowSet>(std::move(rows));
+    SL_ASSIGN(const auto rows, only(commit, change));
+    if (rows->empty()) return {};
+    auto changed = std::make_shared<ChangedRows>();
+    rows->for_each([&](uint64_t row) {
+      if (row <= ChangedRow::kMaxRow) changed->emplace_back(row, file.change);
+    });
+    file.rows = std::move(changed);
+    read.deletion_vector.reset();
   }
-  part->feed->push_back(std::move(file));
-  part->snapshot->files.push_back(std::move(read));
+  part->add(std::move(read), std::move(file));
   return {};
+}
+
+// A change that stands for itself.
+Status ChangeScanBuilder::add(const cdf::CommitChanges& commit, const cdf::FileChange& change) {
+  if (!change.only_deleted_by || changed_rows_ > kMaxChangedRows)
+    return add_single(&told_, commit, change);
+  SL_ASSIGN(const auto rows, only(commit, change));
+  if (rows->empty()) return {};
+  const size_t what = number(&told_, commit, plain_kind(change));
+  std::vector<ChangedRow>& changed = files_[file_number(change.file)].rows;
+  const size_t before = changed.size();
+  rows->for_each([&](uint64_t row) {
+    if (row <= ChangedRow::kMaxRow) changed.emplace_back(row, what);
+  });
+  changed_rows_ += changed.size() - before;
+  return {};
+}
+
+// Ids of the files that commits from this one on need, as many as are read at a time; end: the
+// first commit that needs more.
+Status ChangeScanBuilder::read_ids(size_t first, size_t* end) {
+  std::vector<const delta::AddFile*> files;
+  std::vector<std::string> names;
+  int64_t rows = 0;
+  for (*end = first; *end < unmatched_.size() && (*end == first || rows < kRowsAtATime); ++*end) {
+    for (const cdf::FileChange& change : unmatched_[*end]->files) {
+      const std::string name = name_of(change.file);
+      if (!ids_.emplace(name, nullptr).second) continue;
+      files.push_back(&change.file);
+      names.push_back(name);
+      rows += delta::num_records(change.file).value_or(change.file.size_bytes / 32 + 1);
+    }
+  }
+  size_t kept = 0;
+  for (const auto& [name, ids] : ids_) kept += ids ? ids->runs.size() : 0;
+  auto ids = read_row_ids(connection_, table_, *plan_.definition, files,
+                          kMaxRuns - std::min(kMaxRuns, kept));
+  if (!ids.ok()) {
+    if (auto missing = cdf::find_missing_file(table_.store().get(), plan_)) return *missing;
+    return ids.error();
+  }
+  for (size_t i = 0; i < names.size(); ++i) ids_[names[i]] = std::move(ids->at(i));
+  return {};
+}
+
+// Inserts and deletes of one commit that share row ids: copied rows are nothing, others updates.
+Status ChangeScanBuilder::match_commits() {
+  for (size_t first = 0; first < unmatched_.size();) {
+    size_t end = first;
+    SL_TRY(read_ids(first, &end));
+    for (; first < end; ++first) {
+      const cdf::CommitChanges& commit = *unmatched_[first];
+      SL_ASSIGN(const bool done, match(commit));
+      if (done) continue;
+      for (const cdf::FileChange& change : commit.files)
+        SL_TRY(add_single(&pairing_, commit, change));
+    }
+    // A file that a later commit needs is mostly needed by the next one too.
+    std::set<std::string> needed;
+    if (end < unmatched_.size()) {
+      for (const cdf::FileChange& change : unmatched_[end]->files)
+        needed.insert(name_of(change.file));
+    }
+    std::erase_if(ids_, [&](const auto& known) { return !needed.contains(known.first); });
+  }
+  return {};
+}
+
+// False, and nothing done, where that needs the engine.
+Result<bool> ChangeScanBuilder::match(const cdf::CommitChanges& commit) {
+  std::vector<IdentifiedRows> before, after;
+  std::map<size_t, uint64_t> row_counts;  // by file number
+  for (const cdf::FileChange& change : commit.files) {
+    IdentifiedRows rows;
+    rows.ids = ids_[name_of(change.file)];
+    if (rows.ids == nullptr) return false;
+    rows.file = file_number(change.file);
+    row_counts[rows.file] = rows.ids->row_count;
+    if (change.only_deleted_by) {
+      SL_ASSIGN(rows.only, only(commit, change));
+    } else if (change.file.deletion_vector) {
+      SL_ASSIGN(rows.dead, vector_of(commit, change.file, *change.file.deletion_vector));
+    }
+    (change.kind == ChangeKind::kInsert ? after : before).push_back(std::move(rows));
+  }
+  std::vector<MatchedRun> runs;
+  std::map<std::pair<size_t, MatchedRows>, uint64_t> counts;
+  const bool is_told = match_rows(before, after, [&](const MatchedRun& run) {
+    runs.push_back(run);
+    counts[{run.file, run.fate}] += run.count;
+  });
+  if (!is_told) return false;
+  // Files all of whose rows share their fate need no list of them.
+  const auto is_whole = [&](const auto& counted) {
+    return counted.second == row_counts[counted.first.first];
+  };
+  size_t rows = changed_rows_;
+  for (const auto& counted : counts) rows += is_whole(counted) ? 0 : counted.second;
+  if (rows > kMaxChangedRows) return false;
+  changed_rows_ = rows;
+  std::optional<size_t> numbers[std::size(kKinds)];
+  const auto number_of = [&](MatchedRows fate) {
+    auto& known = numbers[static_cast<size_t>(fate)];
+    if (!known) known = number(&told_, commit, kKinds[static_cast<size_t>(fate)]);
+    return *known;
+  };
+  for (const auto& counted : counts) {
+    const auto [file, fate] = counted.first;
+    has_updates_ = has_updates_ || fate == MatchedRows::kChangedAfter;
+    if (is_whole(counted)) told_.add(files_[file].file, {number_of(fate), nullptr});
+  }
+  for (const MatchedRun& run : runs) {
+    if (is_whole(*counts.find({run.file, run.fate}))) continue;
+    std::vector<ChangedRow>& changed = files_[run.file].rows;
+    for (uint64_t row = run.row; row < run.row + run.count; ++row)
+      changed.emplace_back(row, number_of(run.fate));
+  }
+  return true;
+}
+
+void ChangeScanBuilder::add_changed_rows() {
+  for (FileRows& file : files_) {
+    sort_by_row(&file.rows);
+    for (std::vector<ChangedRow>& rows : without_repeats(std::move(file.rows))) {
+      if (rows.empty()) continue;
+      FeedFile part;
+      part.rows = std::make_shared<const ChangedRows>(std::move(rows));
+      told_.add(file.file, std::move(part));
+    }
+  }
 }
 
 Result<std::string> ChangeScanBuilder::scan(const Part& part, bool with_row_ids) {
@@ -135,6 +368,24 @@ std::string ChangeScanBuilder::key_struct() const {
     parts += fmt::format("{}k{} := coalesce({})", i == 0 ? "" : ", ", i, names);
   }
   return "struct_pack(" + parts + ")";
+}
+
+// Updates that change the primary key are a delete and an insert.
+std::string ChangeScanBuilder::with_key(const std::string& relation) const {
+  const auto key = [](const char* type) {
+    return fmt::format("any_value(key) FILTER (WHERE {} = '{}')", cdf::kChangeTypeColumn, type);
+  };
+  const std::string change_type = fmt::format(
+      "CASE WHEN moved.version IS NULL OR r.{0} NOT IN ('update_preimage', 'update_postimage') "
+      "THEN r.{0} WHEN r.{0} = 'update_preimage' THEN 'delete' ELSE 'insert' END",
+      cdf::kChangeTypeColumn);
+  return fmt::format(
+      "SELECT {} FROM {} AS r LEFT JOIN (SELECT {} AS version, {} AS row_id FROM (SELECT *, {} AS "
+      "key FROM {} WHERE {} IN ('update_preimage', 'update_postimage')) GROUP BY ALL HAVING {} IS "
+      "DISTINCT FROM {}) AS moved ON r.{} = moved.version AND r.{} = moved.row_id",
+      columns("r", change_type), relation, cdf::kCommitVersionColumn, kRowIdColumn, key_struct(),
+      relation, cdf::kChangeTypeColumn, key("update_preimage"), key("update_postimage"),
+      cdf::kCommitVersionColumn, kRowIdColumn);
 }
 
 // Deletes and inserts with row ids -> changes. The ids are read first, and alone: what changed is
@@ -189,32 +440,34 @@ std::string ChangeScanBuilder::recorded(const std::string& relation) const {
 }
 
 Result<std::unique_ptr<Scan>> ChangeScanBuilder::build() {
-  Part plain = make_part();    // inserts and deletes as they are
-  Part pairing = make_part();  // inserts and deletes to be matched
-  Part recordings = make_part();
+  recordings_.feed->is_recorded = true;
   for (const cdf::CommitChanges& commit : plan_.commits) {
-    const bool needs_matching = commit.needs_matching(plan_.mode);
+    if (commit.needs_matching(plan_.mode)) {
+      unmatched_.push_back(&commit);
+      continue;
+    }
     for (const cdf::FileChange& change : commit.files) {
-      Part& part = change.kind == ChangeKind::kRecorded ? recordings
-                   : needs_matching                     ? pairing
-                                                        : plain;
-      SL_TRY(add(&part, commit, change));
+      SL_TRY(change.kind == ChangeKind::kRecorded ? add_single(&recordings_, commit, change)
+                                                  : add(commit, change));
     }
   }
+  SL_TRY(match_commits());
+  add_changed_rows();
   std::string sql;
   const auto put = [&sql](const std::string& select) {
     sql += (sql.empty() ? "" : " UNION ALL ") + select;
   };
-  if (!plain.empty() || (pairing.empty() && recordings.empty())) {
-    SL_ASSIGN(const std::string relation, scan(plain, false));
-    put(fmt::format("SELECT * FROM {} AS p", relation));
+  if (!told_.empty() || (pairing_.empty() && recordings_.empty())) {
+    const bool looks_at_keys = has_updates_ && !key_.empty();
+    SL_ASSIGN(const std::string relation, scan(told_, looks_at_keys));
+    put(looks_at_keys ? with_key(relation) : fmt::format("SELECT * FROM {} AS p", relation));
   }
-  if (!pairing.empty()) {
-    SL_ASSIGN(const std::string relation, scan(pairing, true));
+  if (!pairing_.empty()) {
+    SL_ASSIGN(const std::string relation, scan(pairing_, true));
     put(matched(relation));
   }
-  if (!recordings.empty()) {
-    SL_ASSIGN(const std::string relation, scan(recordings, false));
+  if (!recordings_.empty()) {
+    SL_ASSIGN(const std::string relation, scan(recordings_, false));
     put(recorded(relation));
   }
   result_->set_sql("(" + sql + ")");

@@ -11,6 +11,7 @@
 #include "duck/file_sets.h"
 #include "duck/json_fields.h"
 #include "duck/key_filter_bits.h"
+#include "duck/row_id_function.h"
 #include "duck/value_text.h"
 
 namespace strandline::duck {
@@ -60,12 +61,14 @@ class EngineDatabase final : public Database, public std::enable_shared_from_thi
   const std::shared_ptr<FileSets>& file_sets() const { return file_sets_; }
   const std::shared_ptr<KeyFilters>& key_filters() const { return key_filters_; }
   const std::shared_ptr<Curves>& curves() const { return curves_; }
+  const std::shared_ptr<RowIdCollectors>& row_id_collectors() const { return row_id_collectors_; }
 
  private:
   duckdb_database raw_;
   std::shared_ptr<FileSets> file_sets_ = std::make_shared<FileSets>();
   std::shared_ptr<KeyFilters> key_filters_ = std::make_shared<KeyFilters>();
   std::shared_ptr<Curves> curves_ = std::make_shared<Curves>();
+  std::shared_ptr<RowIdCollectors> row_id_collectors_ = std::make_shared<RowIdCollectors>();
 };
 
 // The engine's own limit for a process that shall stay below target_bytes: its peak lies up to
@@ -332,6 +335,7 @@ Result<std::shared_ptr<Database>> Database::open(const DatabaseOptions& options)
   SL_TRY(register_file_functions(raw(*connection), database->file_sets()));
   SL_TRY(register_key_filter_function(raw(*connection), database->key_filters()));
   SL_TRY(register_curve_function(raw(*connection), database->curves()));
+  SL_TRY(register_row_id_function(raw(*connection), database->row_id_collectors()));
   SL_TRY(register_json_fields_function(raw(*connection)));
   SL_TRY(register_boolean_only(raw(*connection)));
   return std::shared_ptr<Database>(std::move(database));
@@ -389,6 +393,10 @@ std::shared_ptr<FileSets> file_sets(Connection& connection) {
 
 std::shared_ptr<KeyFilters> key_filters(Connection& connection) {
   return static_cast<EngineConnection&>(connection).database().key_filters();
+}
+
+std::shared_ptr<RowIdCollectors> row_id_collectors(Connection& connection) {
+  return static_cast<EngineConnection&>(connection).database().row_id_collectors();
 }
 
 std::shared_ptr<Curves> curves(Connection& connection) {

@@ -10,6 +10,7 @@
 
 #include "delta/snapshot.h"
 #include "delta/transaction.h"
+#include "duck/changed_rows.h"
 #include "duck/connection.h"
 
 namespace strandline::duck {
@@ -23,13 +24,25 @@ inline constexpr const char* kRowVersionColumn = "__strandline_row_commit_versio
 // What happened to a row, in files of the legacy change feed.
 inline constexpr const char* kChangeTypeColumn = "_change_type";
 
-// What the rows of a file are in a change feed (change_scan.h).
-struct FeedFile {
-  std::string change_type;  // empty: the file has a column kChangeTypeColumn
+// What happened to rows of a change feed (change_scan.h).
+enum class FeedChangeKind { kInsert, kDelete, kUpdateBefore, kUpdateAfter };
+struct FeedChange {
+  FeedChangeKind kind = FeedChangeKind::kInsert;  // not of a recorded feed
   delta::Version version = 0;
   int64_t timestamp_us = 0;
-  // Null: all rows. Else only these, as far as they are not deleted.
-  std::shared_ptr<const delta::RowSet> only;
+};
+
+// One appearance of a file in a change feed.
+struct FeedFile {
+  size_t change = 0;  // of all its live rows, index in Feed::changes; unless
+  // If set, of these rows each its own, and nothing of the others.
+  std::shared_ptr<const ChangedRows> rows;
+};
+
+struct Feed {
+  bool is_recorded = false;  // the files say kChangeTypeColumn themselves
+  std::vector<FeedChange> changes;
+  std::vector<FeedFile> files;  // one for each of snapshot.files
 };
 
 struct ScanOptions {
@@ -38,9 +51,8 @@ struct ScanOptions {
   bool with_row_ids = false;         // kRowIdColumn, kRowVersionColumn (table must track rows)
   std::optional<std::vector<size_t>> files;  // indexes in snapshot.files; nullopt = all
   bool apply_deletion_vectors = true;
-  // If given, one for each of snapshot.files, either all or none with a change_type: adds the
-  // columns kChangeTypeColumn, "_commit_version" and "_commit_timestamp".
-  std::shared_ptr<const std::vector<FeedFile>> feed;
+  // Adds the columns kChangeTypeColumn, "_commit_version" and "_commit_timestamp".
+  std::shared_ptr<const Feed> feed;
 };
 
 // Keeps deletion vectors registered while it lives; must outlive the queries that use sql().

@@ -15,10 +15,11 @@
 namespace strandline::duck {
 
 template <typename T>
-class Registry;       // registry.h
-struct ScanFile;      // file_sets.h
-class KeyFilterBits;  // key_filter.cc
-class CurveRanges;    // curve.h
+class Registry;        // registry.h
+struct FileSet;        // file_sets.h
+class KeyFilterBits;   // key_filter.cc
+class CurveRanges;     // curve.h
+class RowIdCollector;  // row_id_function.h
 
 // Owns a C handle; destroy sets it to null.
 template <typename T, void (*destroy)(T*)>
@@ -73,9 +74,10 @@ Error engine_error(duckdb_result* result);
 duckdb_connection raw(Connection& connection);
 
 // The registries of the connection's database.
-std::shared_ptr<Registry<std::vector<ScanFile>>> file_sets(Connection& connection);
+std::shared_ptr<Registry<FileSet>> file_sets(Connection& connection);
 std::shared_ptr<Registry<KeyFilterBits>> key_filters(Connection& connection);
 std::shared_ptr<Registry<CurveRanges>> curves(Connection& connection);
+std::shared_ptr<Registry<RowIdCollector>> row_id_collectors(Connection& connection);
 
 // Runs one statement and hands over its chunks as they are made; nothing is kept. on_columns is
 // called once, before the first chunk, on_end after the last, while the columns are still there.

@@ -2,14 +2,17 @@
 //
 // A scan registers its files as a set and names the set by number in its SQL; the position of a
 // file in the set is read_parquet's file_index. The functions, all without effect on the data:
-//   sl_live(set, file_index, row)      BOOLEAN  the row is not deleted
+//   sl_live(set, file_index, row)      BOOLEAN  the row is not deleted; change feed: is among those
+//                                               that the feed has of the file
 //   sl_file(set, file_index)           INTEGER  the file's index in snapshot.files
 //   sl_group(set, file_index)          BIGINT   the file's partition, from 1
 //   sl_row_id(set, file_index, row)    BIGINT   baseRowId + row
 //   sl_row_version(set, file_index)    BIGINT   defaultRowCommitVersion
-//   sl_is_insert(set, file_index)      BOOLEAN  rows of a change feed: inserts, else deletes
-//   sl_feed_version(set, file_index)   BIGINT   and the version that changed them
-//   sl_feed_time(set, file_index)      BIGINT   and its time, microseconds
+//   sl_file_change(set, file_index)    BIGINT   change feed: the number of what happened to all
+//   rows sl_row_change(set, file_index, row) BIGINT  the same of single rows, those that are live
+//   sl_change_kind(set, change)        BIGINT   of such a number: FeedChangeKind
+//   sl_change_version(set, change)     BIGINT   and the version that did it
+//   sl_change_time(set, change)        BIGINT   and its time, microseconds
 #pragma once
 
 #include <duckdb.h>
@@ -21,6 +24,8 @@
 #include <vector>
 
 #include "delta/row_set.h"
+#include "duck/changed_rows.h"
+#include "duck/delta_io.h"
 #include "duck/registry.h"
 
 namespace strandline::duck {
@@ -49,13 +54,14 @@ struct ScanFile {
   std::shared_ptr<const DeletedRows> deleted;  // null: nothing
   int64_t base_row_id = 0;
   int64_t row_commit_version = 0;
-  std::shared_ptr<const delta::RowSet> only;  // null: all rows
-  bool is_insert = false;
-  int64_t feed_version = 0;
-  int64_t feed_time_us = 0;
+  size_t change = 0;                           // change feed: of all rows
+  std::shared_ptr<const ChangedRows> changed;  // null: all rows
 };
 
-using FileSet = std::vector<ScanFile>;
+struct FileSet {
+  std::vector<ScanFile> files;
+  std::shared_ptr<const Feed> feed;
+};
 
 using FileSets = Registry<FileSet>;
 

@@ -1,7 +1,8 @@
 // scan_table: the files of a snapshot as one relation.
 #include <algorithm>
 #include <cstdlib>
-#include <iterator>
+#include <map>
+#include <tuple>
 
 #include "base/error.h"
 #include "delta/features.h"
@@ -18,6 +19,12 @@ namespace {
 // Up to here each partition is a branch of its own, whose constant values let the engine leave it
 // out; beyond, planning the branches costs more than it saves and values are looked up by file.
 constexpr size_t kMaxPartitionBranches = 32;
+
+// A file of a feed of which only a part is read is a branch of its own from so many rows on, up to
+// so many of them: the condition on its rows is then one on a single column, which the engine knows
+// before it decodes the others.
+constexpr int64_t kLargeFile = 200'000;
+constexpr size_t kMaxFileBranches = 64;
 
 constexpr const char* kFeedVersionColumn = "_commit_version";
 constexpr const char* kFeedTimeColumn = "_commit_timestamp";
@@ -46,10 +53,12 @@ class FileScan final : public Scan {
 
 using PartitionValues = std::vector<std::optional<std::string>>;  // one for each partition column
 
-// Files with the same values of the selected partition columns and the same layout.
+// Files with the same values of the selected partition columns that are read in one way.
 struct Group {
   PartitionValues values;
   size_t layout = 0;
+  bool by_row = false;        // of a feed: rows differ in what happened to them
+  bool alone = false;         // one file, known by its number
   std::vector<size_t> files;  // positions in SelectedFile's vector
 };
 
@@ -97,15 +106,16 @@ class ScanBuilder {
   Status plan_layouts();
   Result<ReadPlan> plan_columns(const FileLayout& layout) const;
   Result<std::vector<Group>> make_groups() const;
-  Result<std::string> branch(FileScan& scan, const ReadPlan& plan, const std::vector<size_t>& files,
+  Result<std::string> branch(FileScan& scan, const Group& group,
                              const std::vector<std::string>& partition_values);
-  Result<std::string> branch_by_lookup(FileScan& scan, const ReadPlan& plan,
-                                       const std::vector<Group>& groups);
+  Result<std::string> branch_by_lookup(FileScan& scan, const std::vector<Group>& groups);
+  const FeedFile* feed_file(size_t i) const {
+    return options_.feed ? &options_.feed->files.at(files_[i].snapshot_index) : nullptr;
+  }
+  int64_t physical_rows(size_t i) const;
   std::string empty_relation() const;
   bool is_partition_column(const std::string& name) const;
-  bool reads_change_types() const {
-    return options_.feed && !options_.feed->empty() && options_.feed->front().change_type.empty();
-  }
+  bool reads_change_types() const { return options_.feed && options_.feed->is_recorded; }
   Result<FileSet> file_set(const std::vector<size_t>& files) const;
   std::string output(const std::string& expression, const std::string& name) const {
     return expression + " AS " + quote_name(name);
@@ -281,9 +291,10 @@ Result<ReadPlan> ScanBuilder::plan_columns(const FileLayout& layout) const {
 
 Result<std::vector<Group>> ScanBuilder::make_groups() const {
   std::vector<Group> groups;
-  std::map<std::pair<PartitionValues, size_t>, size_t> known;
+  std::map<std::tuple<PartitionValues, size_t, bool>, size_t> known;
+  size_t alone = 0;
   for (size_t i = 0; i < files_.size(); ++i) {
-    PartitionValues values;
+    Group group;
     for (const Field* field : partition_columns_) {
       const auto& given = files_[i].add->partition_values;
       const auto found = given.find(file_name(*field, mode_));
@@ -293,18 +304,39 @@ Result<std::vector<Group>> ScanBuilder::make_groups() const {
                        "{}: {}",
                        snapshot_.version, snapshot_.table_path, field->name, files_[i].add->path);
       }
-      values.push_back(found->second);
+      group.values.push_back(found->second);
     }
-    const size_t layout = layouts_.empty() ? 0 : layouts_[i];
-    const auto [at, is_new] = known.emplace(std::pair(values, layout), groups.size());
-    if (is_new) groups.push_back({std::move(values), layout, {}});
-    groups[at->second].files.push_back(i);
+    group.layout = layouts_.empty() ? 0 : layouts_[i];
+    group.files = {i};
+    if (const FeedFile* const feed = feed_file(i); feed != nullptr && feed->rows != nullptr) {
+      group.by_row = true;
+      group.alone = alone < kMaxFileBranches && physical_rows(i) >= kLargeFile;
+    }
+    if (group.alone) {
+      ++alone;
+      groups.push_back(std::move(group));
+      continue;
+    }
+    const auto [at, is_new] =
+        known.emplace(std::tuple(group.values, group.layout, group.by_row), groups.size());
+    if (is_new) {
+      groups.push_back(std::move(group));
+    } else {
+      groups[at->second].files.push_back(i);
+    }
   }
   return groups;
 }
 
+// Without statistics, a guess from the size.
+int64_t ScanBuilder::physical_rows(size_t i) const {
+  const delta::AddFile& add = *files_[i].add;
+  return delta::num_records(add).value_or(add.size_bytes / 64 + 1);
+}
+
 Result<FileSet> ScanBuilder::file_set(const std::vector<size_t>& files) const {
   FileSet set;
+  set.feed = options_.feed;
   for (const size_t i : files) {
     const delta::AddFile& add = *files_[i].add;
     if (options_.with_row_ids && (!add.base_row_id || !add.default_row_commit_version)) {
@@ -320,36 +352,35 @@ Result<FileSet> ScanBuilder::file_set(const std::vector<size_t>& files) const {
     if (deleted != deletions_.end()) file.deleted = deleted->second;
     file.base_row_id = add.base_row_id.value_or(0);
     file.row_commit_version = add.default_row_commit_version.value_or(0);
-    if (options_.feed) {
-      const FeedFile& feed = options_.feed->at(files_[i].snapshot_index);
-      file.only = feed.only;
-      file.is_insert = feed.change_type == "insert";
-      file.feed_version = feed.version;
-      file.feed_time_us = feed.timestamp_us;
+    if (const FeedFile* const feed = feed_file(i)) {
+      file.change = feed->change;
+      file.changed = feed->rows;
     }
-    set.push_back(std::move(file));
+    set.files.push_back(std::move(file));
   }
   return set;
 }
 
-// SELECT over some files; partition_values are expressions for partition_columns_.
-Result<std::string> ScanBuilder::branch(FileScan& scan, const ReadPlan& plan,
-                                        const std::vector<size_t>& files,
+// SELECT over the files of a group; partition_values are expressions for partition_columns_.
+Result<std::string> ScanBuilder::branch(FileScan& scan, const Group& group,
                                         const std::vector<std::string>& partition_values) {
+  const ReadPlan& plan = plans_[group.layout];
   std::string paths;
   int64_t row_count = 0;
   bool has_deletions = false;
-  for (const size_t i : files) {
-    const delta::AddFile& add = *files_[i].add;
-    SL_ASSIGN(const std::string path, delta::resolve_data_path(snapshot_.table_path, add.path));
+  for (const size_t i : group.files) {
+    SL_ASSIGN(const std::string path,
+              delta::resolve_data_path(snapshot_.table_path, std::string(files_[i].add->path)));
     if (!paths.empty()) paths += ", ";
     paths += path_literal(path);
-    // Without statistics, a guess from the size: it only steers the order of joins.
-    row_count += delta::num_records(add).value_or(add.size_bytes / 64 + 1);
-    has_deletions = has_deletions || deletions_.contains(i) ||
-                    (options_.feed && options_.feed->at(files_[i].snapshot_index).only);
+    // It only steers the order of joins.
+    const FeedFile* const feed = feed_file(i);
+    row_count += feed != nullptr && feed->rows != nullptr ? static_cast<int64_t>(feed->rows->size())
+                                                          : physical_rows(i);
+    has_deletions = has_deletions || group.by_row || deletions_.contains(i);
   }
-  SL_ASSIGN(FileSet set_files, file_set(files));
+  const char* const file = group.alone ? "CAST(0 AS UBIGINT)" : "file_index";
+  SL_ASSIGN(FileSet set_files, file_set(group.files));
   const int64_t set = scan.add(std::move(set_files));
 
   std::string outputs;
@@ -363,45 +394,53 @@ Result<std::string> ScanBuilder::branch(FileScan& scan, const ReadPlan& plan,
     put(stored ? plan.expressions[c] : partition_values[next_partition++], columns_[c]->name);
   }
   if (options_.with_positions) {
-    put(fmt::format("sl_file({}, file_index)", set), kFileColumn);
+    put(fmt::format("sl_file({}, {})", set, file), kFileColumn);
     put("file_row_number", kRowColumn);
   }
   if (options_.with_row_ids) {
-    put(fmt::format("coalesce({}, sl_row_id({}, file_index, file_row_number))", plan.row_id, set),
+    put(fmt::format("coalesce({}, sl_row_id({}, {}, file_row_number))", plan.row_id, set, file),
         kRowIdColumn);
-    put(fmt::format("coalesce({}, sl_row_version({}, file_index))", plan.row_version, set),
+    put(fmt::format("coalesce({}, sl_row_version({}, {}))", plan.row_version, set, file),
         kRowVersionColumn);
   }
   if (options_.feed) {
+    const std::string change =
+        group.by_row ? fmt::format("sl_row_change({}, {}, file_row_number)", set, file)
+                     : fmt::format("sl_file_change({}, {})", set, file);
     put(reads_change_types()
             ? plan.change_type
-            : fmt::format("CASE WHEN sl_is_insert({}, file_index) THEN 'insert' ELSE 'delete' END",
-                          set),
+            : fmt::format("CASE sl_change_kind({}, {}) WHEN {} THEN 'insert' WHEN {} THEN 'delete' "
+                          "WHEN {} THEN 'update_preimage' ELSE 'update_postimage' END",
+                          set, change, static_cast<int>(FeedChangeKind::kInsert),
+                          static_cast<int>(FeedChangeKind::kDelete),
+                          static_cast<int>(FeedChangeKind::kUpdateBefore)),
         kChangeTypeColumn);
-    put(fmt::format("sl_feed_version({}, file_index)", set), kFeedVersionColumn);
-    put(fmt::format("make_timestamptz(sl_feed_time({}, file_index))", set), kFeedTimeColumn);
+    put(fmt::format("sl_change_version({}, {})", set, change), kFeedVersionColumn);
+    put(fmt::format("make_timestamptz(sl_change_time({}, {}))", set, change), kFeedTimeColumn);
   }
   return fmt::format(
       "SELECT {} FROM read_parquet([{}], schema = MAP {{{}}}, hive_partitioning = false, "
       "can_have_nan = true, explicit_cardinality = {}){}",
       outputs, paths, plan.parquet_schema, std::max<int64_t>(row_count, 1),
-      has_deletions ? fmt::format(" WHERE sl_live({}, file_index, file_row_number)", set) : "");
+      has_deletions ? fmt::format(" WHERE sl_live({}, {}, file_row_number)", set, file) : "");
 }
 
-// One SELECT over all files of a layout; partition values come out of constant lists by the file's
-// group.
-Result<std::string> ScanBuilder::branch_by_lookup(FileScan& scan, const ReadPlan& plan,
+// One SELECT over the files of groups that differ in partition values alone; these come out of
+// constant lists by the file's group.
+Result<std::string> ScanBuilder::branch_by_lookup(FileScan& scan,
                                                   const std::vector<Group>& groups) {
-  std::vector<size_t> all;
+  Group all;
+  all.layout = groups.front().layout;
+  all.by_row = groups.front().by_row;
   groups_.resize(files_.size());
   for (size_t g = 0; g < groups.size(); ++g) {
     for (const size_t i : groups[g].files) {
       groups_[i] = static_cast<int64_t>(g) + 1;
-      all.push_back(i);
+      all.files.push_back(i);
     }
   }
-  std::sort(all.begin(), all.end());
-  SL_ASSIGN(FileSet lookup_files, file_set(all));
+  std::sort(all.files.begin(), all.files.end());
+  SL_ASSIGN(FileSet lookup_files, file_set(all.files));
   const int64_t lookup = scan.add(std::move(lookup_files));
   std::vector<std::string> values;
   for (size_t p = 0; p < partition_columns_.size(); ++p) {
@@ -412,7 +451,7 @@ Result<std::string> ScanBuilder::branch_by_lookup(FileScan& scan, const ReadPlan
     }
     values.push_back(fmt::format("([{}])[sl_group({}, file_index)]", list, lookup));
   }
-  return branch(scan, plan, all, values);
+  return branch(scan, all, values);
 }
 
 std::string ScanBuilder::empty_relation() const {
@@ -458,23 +497,27 @@ Status ScanBuilder::build(FileScan& scan) {
     if (!sql.empty()) sql += " UNION ALL ";
     sql += one;
   };
-  if (groups.size() > kMaxPartitionBranches) {
-    for (size_t layout = 0; layout < plans_.size(); ++layout) {
-      std::vector<Group> some;
-      std::copy_if(groups.begin(), groups.end(), std::back_inserter(some),
-                   [&](const Group& group) { return group.layout == layout; });
-      SL_ASSIGN(const std::string one, branch_by_lookup(scan, plans_[layout], some));
-      add(one);
-    }
-  } else {
+  const auto shares = [](const Group& group) { return !group.alone; };
+  const bool looks_up = std::count_if(groups.begin(), groups.end(), shares) >
+                        static_cast<long>(kMaxPartitionBranches);
+  if (looks_up) {
+    std::map<std::pair<size_t, bool>, std::vector<Group>> alike;
     for (const Group& group : groups) {
-      std::vector<std::string> values;
-      for (size_t p = 0; p < partition_columns_.size(); ++p) {
-        values.push_back(partition_literal(group.values[p], partition_columns_[p]->type));
-      }
-      SL_ASSIGN(const std::string one, branch(scan, plans_[group.layout], group.files, values));
+      if (shares(group)) alike[{group.layout, group.by_row}].push_back(group);
+    }
+    for (const auto& [way, some] : alike) {
+      SL_ASSIGN(const std::string one, branch_by_lookup(scan, some));
       add(one);
     }
+  }
+  for (const Group& group : groups) {
+    if (looks_up && shares(group)) continue;
+    std::vector<std::string> values;
+    for (size_t p = 0; p < partition_columns_.size(); ++p) {
+      values.push_back(partition_literal(group.values[p], partition_columns_[p]->type));
+    }
+    SL_ASSIGN(const std::string one, branch(scan, group, values));
+    add(one);
   }
   scan.set_sql("(" + sql + ")");
   return {};

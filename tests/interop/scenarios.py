@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import delta_types
 from harness import query, run_pipeline, write_json_lines
 
 
@@ -149,18 +150,38 @@ AUTO_CDC = {
 }
 
 
-def auto_cdc_targets(folder):
+# The same with a recorded change feed, for readers of feeds.
+FEED = "'delta.enableChangeDataFeed' = 'true'"
+FED = {
+    "scd1": ("1", f" TBLPROPERTIES ({FEED}, 'delta.enableDeletionVectors' = 'false')"),
+    "scd1_vectors": ("1", f" TBLPROPERTIES ({FEED})"),
+    "scd2": ("2", f" TBLPROPERTIES ({FEED}, 'delta.enableDeletionVectors' = 'false')"),
+    "scd2_partitions": ("2", f" PARTITIONED BY (b) TBLPROPERTIES ({FEED}, 'delta.enableDeletionVectors' = 'false')"),
+    "tracked_vectors": ("2 TRACK HISTORY ON (a)", f" TBLPROPERTIES ({FEED})"),
+}
+
+
+def feed_bag(rows, path):
+    """Rows of a feed in what readers can agree in: the commit's time is a matter of the reader's clock."""
+    schema = {"type": "struct", "fields": [*delta_types.logged_schema(path)["fields"], {"name": "_change_type", "type": "string"},
+                         {"name": "_commit_version", "type": "long"}]}
+    names = [field["name"] for field in schema["fields"]]
+    return delta_types.bag([{name: row[name] for name in names} for row in rows], schema)
+
+
+def auto_cdc_targets(folder, targets=None):
     """Name -> folder of a target after three batches with late events, deletes and nulls."""
+    targets = targets or AUTO_CDC
     (folder / "p").mkdir()
     (folder / "p" / "p.sql").write_text("".join(
         f"CREATE STREAMING TABLE {name}{properties};\nCREATE FLOW {name} AS AUTO CDC INTO {name} "
         f"FROM STREAM read_files('{folder / 'in'}', format => 'json', schema => 'k BIGINT, a STRING, b STRING, n STRUCT<x: DECIMAL(9,2)>, op STRING, "
         f"s TIMESTAMP') KEYS (k) APPLY AS DELETE WHEN op = 'D' SEQUENCE BY s COLUMNS * EXCEPT (op, s) STORED AS SCD TYPE {storage};\n"
-        for name, (storage, properties) in AUTO_CDC.items()), encoding="utf-8")
+        for name, (storage, properties) in targets.items()), encoding="utf-8")
     for batch in range(3):
         write_json_lines(folder / "in" / f"{batch}.json", [
             {"k": key, "a": f"{key % 3}", "b": None if key % 4 == 0 else f"{batch}/%", "n": {"x": f"{key}.25"}, "op": "D" if (key + batch) % 5 == 0 else "U",
              "s": f"2024-01-01T00:{(7 * batch + key) % 20:02}:00Z"} for key in range(12)])
         run = run_pipeline(folder / "p", folder / "w")
         assert run.ok, run.explain()
-    return {name: folder / "w" / "main" / "default" / name for name in AUTO_CDC}
+    return {name: folder / "w" / "main" / "default" / name for name in targets}

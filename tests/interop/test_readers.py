@@ -1,9 +1,12 @@
 """What `strandline sql` writes, read at every version by readers that are not ours."""
 
 import delta_types
+import pyarrow
 import pytest
+from deltalake import DeltaTable
+from harness import query
 from readers import Deltalake, DuckDb, Ours, assert_reads
-from scenarios import SCENARIOS, auto_cdc_targets
+from scenarios import FED, SCENARIOS, auto_cdc_targets, feed_bag
 
 READERS = {reader.name: reader for reader in (Deltalake(), DuckDb())}
 
@@ -62,6 +65,18 @@ def test_auto_cdc_targets(tmp_path):
             # column; when it is mended, this is to go.
             with pytest.raises(AssertionError, match="duckdb: rows of"):
                 assert_reads(READERS["duckdb"], path, rows)
+
+
+@pytest.mark.parametrize("name", ["scd1", "scd2"])
+def test_feeds_of_auto_cdc_targets(tmp_path, name):
+    """deltalake reads our recorded feed as we do. It finds no change data file of a partition with odd text, and knows no
+    feed of tables with deletion vectors; Spark reads these."""
+    path = auto_cdc_targets(tmp_path, {name: FED[name]})[name]
+    assert any((path / "_change_data").rglob("*.parquet"))
+    theirs = pyarrow.table(DeltaTable(str(path)).load_cdf(starting_version=0).read_all()).to_pylist()
+    ours = query(path.parent, f"SELECT * FROM table_changes_by_path('{path}', 0)")
+    assert feed_bag(theirs, path) == feed_bag(ours, path)
+    assert {row["_change_type"] for row in ours} >= {"insert", "update_preimage", "update_postimage"}
 
 
 def test_a_difference_is_seen(tables):

@@ -2,9 +2,9 @@
 
 import delta_types
 import pytest
-from harness import quote, run_pipeline, write_json_lines
+from harness import query, quote, run_pipeline, write_json_lines
 from readers import Ours, assert_reads
-from scenarios import SCENARIOS, auto_cdc_targets
+from scenarios import FED, SCENARIOS, auto_cdc_targets, feed_bag
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
@@ -60,6 +60,16 @@ def test_spark_reads_auto_cdc_targets(spark, tmp_path):
         assert_reads(spark, path, ours.read(path, 2)[1], 2)
         ids = spark.query(f"SELECT count(DISTINCT _metadata.row_id) AS ids, count(*) AS rows FROM delta.{quote(str(path))}")[0]
         assert ids["ids"] == ids["rows"] > 5
+
+
+def test_spark_reads_feeds_of_auto_cdc_targets(spark, tmp_path):
+    for name, path in auto_cdc_targets(tmp_path, FED).items():
+        assert any((path / "_change_data").rglob("*.parquet"))
+        frame = spark.session.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 0).load(str(path))
+        theirs = [row.asDict(recursive=True) for row in frame.collect()]
+        ours = query(path.parent, f"SELECT * FROM table_changes_by_path('{path}', 0)")
+        assert feed_bag(theirs, path) == feed_bag(ours, path), name
+        assert {row["_change_type"] for row in ours} >= {"insert", "update_preimage", "update_postimage"}, name
 
 
 def test_row_ids_survive_our_merge(spark, tmp_path):

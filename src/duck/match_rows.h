@@ -1,0 +1,38 @@
+// What a commit did to rows, told by their ids: each side is the rows of some files.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "delta/row_set.h"
+#include "duck/row_ids.h"
+
+namespace strandline::duck {
+
+// Rows of a file that take part: all but the dead ones, or only those.
+struct IdentifiedRows {
+  size_t file = 0;  // a number of the caller's
+  std::shared_ptr<const RowIds> ids;
+  std::shared_ptr<const delta::RowSet> dead;  // null: none
+  std::shared_ptr<const delta::RowSet> only;  // null: all
+};
+
+enum class MatchedRows { kOnlyBefore, kOnlyAfter, kChangedBefore, kChangedAfter };
+
+// Rows of one file next to each other that share their fate.
+struct MatchedRun {
+  size_t file = 0;
+  uint64_t row = 0;  // the first
+  uint64_t count = 0;
+  MatchedRows fate = MatchedRows::kOnlyBefore;
+};
+
+// Calls visit for all rows that one side has alone, and for those that both have in different
+// versions; copied rows are passed over. False, and nothing visited, where an id is there twice on
+// one side: such rows are no pairs.
+bool match_rows(const std::vector<IdentifiedRows>& before, const std::vector<IdentifiedRows>& after,
+                const std::function<void(const MatchedRun&)>& visit);
+
+}  // namespace strandline::duck

@@ -1,0 +1,35 @@
+// Stable row ids of the rows of data files (delta-protocol.md, row tracking), as runs: what a file
+// copied from others is mostly long stretches of them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "delta/snapshot.h"
+#include "duck/connection.h"
+
+namespace strandline::duck {
+
+// Rows next to each other whose ids are too, and that one version last changed.
+struct IdRun {
+  int64_t id = 0;  // of the first
+  int64_t version = 0;
+  uint32_t row = 0;
+  uint32_t count = 0;
+};
+
+// All rows of a file, deleted ones too, ascending by row.
+struct RowIds {
+  std::vector<IdRun> runs;
+  uint64_t row_count = 0;
+};
+
+// Of these files of a table that tracks rows; null for files by which all together have more runs
+// than max_runs, or that have more rows than 32 bits count. Files whose ids follow from their place
+// say so in the footer; of the others the ids are read, and nothing else. Errors: as scan_table.
+Result<std::vector<std::shared_ptr<const RowIds>>> read_row_ids(
+    Connection& connection, const delta::Table& table, const delta::Snapshot& definition,
+    const std::vector<const delta::AddFile*>& files, size_t max_runs);
+
+}  // namespace strandline::duck
