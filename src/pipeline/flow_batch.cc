@@ -160,7 +160,7 @@ Error FlowRun::explain(const BatchPlan& plan, Error error) const {
 // A data file of a table that the batch reads and that is gone or damaged.
 std::optional<Error> FlowRun::find_lost_file(const Source& source, size_t index,
                                              const BatchPlan& plan) const {
-  if (source.kind == SourceKind::kFiles || newest_[index] == nullptr) return {};
+  if (!source.table || newest_[index] == nullptr) return {};
   auto* const store = source.table->store().get();
   if (source.kind == SourceKind::kTable) {
     const auto pinned = plan.pinned.find(source.key);
@@ -682,6 +682,7 @@ Result<std::string> FlowRun::print_batch(const BatchPlan& plan, Execution* execu
                            part == plan.sources.end() ? std::vector<ConsumedFile>{} : part->files,
                            options);
     }
+    if (source.kind == SourceKind::kJdbc) return duck::jdbc_relation(connection, source.jdbc);
     std::shared_ptr<const delta::Snapshot> snapshot;
     if (source.kind == SourceKind::kStream) {
       if (part == plan.sources.end() || !part->from || !part->to)

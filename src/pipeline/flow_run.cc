@@ -140,6 +140,13 @@ Result<std::vector<ConsumedFile>> FlowRun::new_files(const Source& source,
   return files;
 }
 
+// Columns that another database has now.
+Result<Schema> FlowRun::jdbc_schema(const Source& source) const {
+  SL_ASSIGN(const auto relation, duck::jdbc_relation(*context_.connection, source.jdbc));
+  SL_ASSIGN(const auto columns, context_.connection->describe("SELECT * FROM " + relation));
+  return described(columns);
+}
+
 // Columns of every source as far as they are known; planned: of tables that are not there yet.
 Status FlowRun::find_source_schemas(bool fresh, const PlannedSchemas* planned) {
   const auto& sources = sources_.sources();
@@ -186,6 +193,12 @@ Status FlowRun::find_source_schemas(bool fresh, const PlannedSchemas* planned) {
         schemas_[i] = std::move(*inferred);
         inferred_[i] = {*schemas_[i], backlog_[i]};
       }
+      continue;
+    }
+    if (source.kind == SourceKind::kJdbc) {
+      auto schema = jdbc_schema(source);
+      if (!schema.ok()) return placed(schema.error(), source.place);
+      schemas_[i] = *std::move(schema);
       continue;
     }
     SL_ASSIGN(const bool exists, source.table->exists());
@@ -685,6 +698,9 @@ Result<bool> FlowRun::plan_next(BatchPlan* plan, bool* has_data) {
       note = note || starts || range->to.version - done > kQuietVersions;
       part.from = range->from;
       part.to = range->to;
+    } else if (source.kind == SourceKind::kJdbc) {
+      // Whether anything changed there is known when it was read.
+      *has_data = *has_data || flow_.kind == FlowKind::kMaterialize;
     } else {
       if (newest_[i] == nullptr) {
         return placed(

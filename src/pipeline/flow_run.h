@@ -90,6 +90,7 @@ class FlowRun {
   struct Execution;  // relations of one batch and what keeps them alive
 
   // --- sources
+  Result<Schema> jdbc_schema(const Source& source) const;
   Status find_source_schemas(bool fresh, const PlannedSchemas* planned);
   Result<std::vector<ConsumedFile>> new_files(const Source& source,
                                               const FlowCheckpoint* progress) const;

@@ -428,10 +428,11 @@ class Builder {
 
   void check_use(const sql::TableUse& use) {
     if (!use.function.empty()) {
-      if (use.function != "read_files") {
+      if (use.function != "read_files" && use.function != "read_jdbc") {
         fail(use.place,
              unsupported("UNSUPPORTED_TABLE_FUNCTION",
-                         "{}() is not supported in a pipeline: use a table, or read_files",
+                         "{}() is not supported in a pipeline: use a table, read_files or "
+                         "read_jdbc",
                          use.function));
       }
       return;
@@ -501,7 +502,7 @@ class Builder {
         // read_files without STREAM is refused where it stands, with the word to add.
         const auto uses = sql::table_uses(*flow.query);
         const bool of_files = std::any_of(uses.begin(), uses.end(), [](const sql::TableUse& use) {
-          return use.function == "read_files";
+          return use.function == "read_files" || use.function == "read_jdbc";
         });
         if (!snapshot && !doubtful_use_ && !of_files) {
           fail(flow.place, invalid_argument("SOURCE_NOT_STREAMING",

@@ -28,6 +28,9 @@ class SourceAnalyzer {
 
   FlowSources analyze(const Flow& flow) {
     once_ = flow.once;
+    reads_other_databases_ = flow.kind == FlowKind::kMaterialize ||
+                             (flow.kind == FlowKind::kAppend && flow.once) ||
+                             (flow.declaration && flow.declaration->clauses.from_snapshot);
     if (flow.query) query(*flow.query, graph_.defaults, true);
     return std::move(out_);
   }
@@ -46,6 +49,7 @@ class SourceAnalyzer {
     const std::string at = place_key(use.place);
     if (out_.source_at_.count(at) > 0 || out_.view_at_.count(at) > 0) return;
     if (use.function == "read_files") return files(use, at);
+    if (use.function == "read_jdbc") return jdbc(use, at);
     if (!use.function.empty()) return;  // refused with the graph
     if (in_pipeline) {
       if (const auto index = graph_.find(warehouse_, use.name)) return dataset(use, *index, at);
@@ -79,6 +83,31 @@ class SourceAnalyzer {
     source.key = fresh_key("files");
     source.shown = fmt::format("read_files('{}')", options->path);
     source.files = std::move(*options);
+    source.place = use.place;
+    add(std::move(source), at);
+  }
+
+  void jdbc(const sql::TableUse& use, const std::string& at) {
+    if (use.stream) {
+      return fail(use.place, invalid_argument("SOURCE_NOT_STREAMING",
+                                              "read_jdbc is no stream: leave STREAM out"));
+    }
+    // A batch that runs again must have the same rows as before; another database gives what it has
+    // then.
+    if (!reads_other_databases_) {
+      return fail(
+          use.place,
+          unsupported("JDBC_IN_STREAM",
+                      "read_jdbc is for materialized views, INSERT INTO ONCE flows and AUTO CDC "
+                      "FROM SNAPSHOT: make a materialized view of it, and read that"));
+    }
+    auto read = duck::jdbc_read(use, spec_.root);
+    if (!read.ok()) return fail(use.place, read.error());
+    Source source;
+    source.kind = SourceKind::kJdbc;
+    source.key = fresh_key("jdbc");
+    source.shown = fmt::format("read_jdbc('{}')", read->shown);
+    source.jdbc = *std::move(read);
     source.place = use.place;
     add(std::move(source), at);
   }
@@ -205,6 +234,7 @@ class SourceAnalyzer {
   FlowSources out_;
   std::map<std::string, int> keys_;
   std::set<size_t> open_views_;
+  bool reads_other_databases_ = false;
   bool once_ = false;  // of the flow
 };
 

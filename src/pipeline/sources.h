@@ -14,6 +14,7 @@
 
 #include "catalog/warehouse.h"
 #include "delta/snapshot.h"
+#include "duck/jdbc.h"
 #include "pipeline/delta_source.h"
 #include "pipeline/file_options.h"
 #include "pipeline/graph.h"
@@ -25,6 +26,7 @@ enum class SourceKind {
   kFiles,   // STREAM read_files
   kStream,  // STREAM table, also with its change feed
   kTable,   // table, read whole at a pinned version
+  kJdbc,    // read_jdbc, read whole as it is then
 };
 
 struct Source {
@@ -33,6 +35,7 @@ struct Source {
   std::string shown;                      // in messages
   FileOptions files;                      // kFiles
   StreamOptions stream;                   // kStream
+  duck::JdbcRead jdbc;                    // kJdbc
   std::optional<delta::Table> table;      // kStream, kTable
   bool tolerates_out_of_range = false;    // kStream: a start after the newest commit waits
   std::optional<delta::Version> version;  // kTable: VERSION AS OF

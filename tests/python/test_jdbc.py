@@ -143,9 +143,54 @@ def bad():
     assert "jdbc:oracle" in done.stdout and PASSWORD not in done.stdout + done.stderr
     (folder / "a.py").write_text(code[: code.index("@dp.materialized_view\ndef bad")])
     done = harness.call("run", folder, "--warehouse", warehouse.path, "--json", env={"STRANDLINE_PYTHON": os.sys.executable})
-    assert "read_jdbc" in done.stdout and PASSWORD not in done.stdout + done.stderr
+    assert "gone" in done.stdout and PASSWORD not in done.stdout + done.stderr
     for place in (tmp_path / "warehouse").rglob("*"):
         assert not place.is_file() or PASSWORD.encode() not in place.read_bytes(), place
+
+
+def test_in_a_pipeline(warehouse, postgres, pipeline, monkeypatch):
+    """A materialized view and a ONCE flow, in Python and in SQL."""
+    postgres.run("CREATE TABLE shops (id int, city text); INSERT INTO shops VALUES (1, 'Rome'), (2, 'Oslo')")
+    monkeypatch.setenv("SHOP_PASSWORD", PASSWORD)
+    folder = pipeline({
+        "a.py": f"""
+import os
+from pyspark import pipelines as dp
+
+@dp.view(name="source")
+def source():
+    return (spark.read.format("jdbc").option("url", {postgres.url!r}).option("dbtable", "shops").option("user", "me")
+            .option("password", os.environ["SHOP_PASSWORD"]).load())
+
+@dp.materialized_view
+def shops():
+    return spark.read.table("source").filter("id > 0")
+
+dp.create_streaming_table("first")
+
+@dp.append_flow(target="first", once=True)
+def load():
+    return spark.read.table("source")
+""",
+        "b.sql": f"CREATE MATERIALIZED VIEW n AS SELECT count(*) AS n FROM read_jdbc(url => '{postgres.url}', user => 'me', "
+                 "dbtable => 'shops', password => secret('SHOP_PASSWORD'));",
+    })  # fmt: skip
+    run = lambda: strandline.Pipeline(folder, warehouse=warehouse.path).run()  # noqa: E731
+    run()
+    assert sorted(warehouse.sql("SELECT * FROM shops").fetchall()) == [(1, "Rome"), (2, "Oslo")]
+    assert warehouse.sql("SELECT n FROM n").fetchall() == [(2,)]
+    version = warehouse.table("shops").version
+    run()  # nothing changed: nothing is written
+    assert warehouse.table("shops").version == version
+    postgres.run("DELETE FROM shops WHERE id = 1; INSERT INTO shops VALUES (3, 'Lima')")
+    run()
+    assert sorted(warehouse.sql("SELECT * FROM shops").fetchall()) == [(2, "Oslo"), (3, "Lima")]
+    assert sorted(warehouse.sql("SELECT * FROM first").fetchall()) == [(1, "Rome"), (2, "Oslo")]
+    # Streams would differ when they run again.
+    bad = pipeline({"a.sql": "CREATE STREAMING TABLE t AS SELECT s.* FROM STREAM(first) s JOIN "
+                             f"read_jdbc(url => '{postgres.url}', dbtable => 'shops') USING (id)"}, "bad")  # fmt: skip
+    with pytest.raises(strandline.UpdateError, match="JDBC_IN_STREAM"):
+        strandline.Pipeline(bad, warehouse=warehouse.path).run()
 
 
 def test_passwords_in_sql_are_secrets(warehouse, postgres, monkeypatch):

@@ -245,7 +245,8 @@ def _draw_lines(title: str, rows: list[dict[str, Any]], names: list[str], ax: An
             left, right = scale.begin(start), scale.end(end)
             color = colors[seen.setdefault(text, len(seen)) % len(colors)] if value is not None else "0.92"
             _box(ax, (left, right), (y - 0.36, y + 0.36), color, end is None)
-            if room := _room(ax, right - left, 9):
+            room = _room(ax, right - left, 9)
+            if room >= min(3, len(_short(value))):
                 ax.text((left + right) / 2, y, _short(value, room), ha="center", va="center", fontsize=9, clip_on=True,
                         color="0.5" if value is None else "black", zorder=3)  # fmt: skip
     for edge in {_sortable(row[_START]): row[_START] for row in rows}.values():
