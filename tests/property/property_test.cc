@@ -3,10 +3,10 @@
 //   STRANDLINE_PROPERTY_HISTORIES=100000  how many key histories (default 5,000)
 //   STRANDLINE_PROPERTY_SEED=42           the seed; printed, random by default
 //
-// It runs programs over tables in memory. What only a pipeline has is tested elsewhere: an update
-// that is stopped between any two writes in tests/fault (with rows changed by hand meanwhile:
-// edit_test.cc), killed at any moment in tests/crash, deletes that are forgotten in
-// tests/crash/test_retention.py.
+// It runs programs over tables in memory. What only a pipeline has is tested in tests/fault: random
+// histories whose updates are stopped anywhere (history_test.cc), an update stopped at each of its
+// writes, with rows changed by hand meanwhile (edit_test.cc). Killed at any moment: tests/crash;
+// deletes that are forgotten: tests/crash/test_retention.py.
 
 #include <gtest/gtest.h>
 
