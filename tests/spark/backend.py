@@ -17,8 +17,14 @@ time.tzset()
 
 SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
-    "spark.driver.memory": "1g",
+    "spark.driver.memory": "2g",
     "spark.log.level": "OFF",
+    # Nobody looks at what ran: kept, the plans of thousands of statements fill the memory.
+    "spark.sql.ui.retainedExecutions": "1",
+    "spark.ui.retainedJobs": "1",
+    "spark.ui.retainedStages": "1",
+    "spark.ui.retainedTasks": "1",
+    "spark.sql.maxPlanStringLength": "1000",
     # Small tables on a small machine.
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",

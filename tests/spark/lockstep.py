@@ -152,4 +152,6 @@ def run_group(jobs, folder, spark):
             job.problems.append(errors[job.target])
         if not job.problems:
             job.rows = job.backend.rows(job.tables.target)
+        job.backend, job.tables = None, None  # a session's tables live as long as somebody knows it
+    spark.sparkContext._jvm.System.gc()
     shutil.rmtree(folder, ignore_errors=True)
