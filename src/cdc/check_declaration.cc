@@ -24,7 +24,6 @@ class Checker {
     check_lists();
     check_partial_updates();
     check_snapshot();
-    if (errors_.empty()) refuse_later_work();
     std::multimap<std::pair<int, int>, Error> by_place;  // of one place in order of discovery
     for (Error& error : errors_) {
       const SourcePlace place = error.place.value_or(SourcePlace{});
@@ -197,17 +196,6 @@ class Checker {
     refuse(clauses_.columns_to_update.has_value(), "COLUMNS TO UPDATE",
            clauses_.columns_to_update ? clauses_.columns_to_update->place : SourcePlace{});
     refuse(is_bitemporal(), "STORED AS BITEMPORAL", clauses_.stored_as_place);
-  }
-
-  // Legal clauses that this version does not run.
-  void refuse_later_work() {
-    const auto refuse = [&](const char* clause, const char* instead, const SourcePlace& place) {
-      add(unsupported("UNSUPPORTED_FEATURE", "{} is not built yet: {}", clause, instead), place);
-    };
-    if (clauses_.from_snapshot) {
-      refuse("AUTO CDC FROM SNAPSHOT", "feed the changes with FROM stream(...) and SEQUENCE BY",
-             declaration_.place);
-    }
   }
 
   const Declaration& declaration_;

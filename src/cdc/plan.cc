@@ -403,9 +403,12 @@ class Planner {
         drift("KEY_SCHEMA_DRIFT", "KEYS", list_types(state.keys), list_types(keys),
               clauses_.keys_place);
     }
-    if (clauses_.sequence_by != nullptr && !same_type(state.sequence_type, plan_.sequence_type)) {
-      drift("SEQUENCING_TYPE_DRIFT", "the type of SEQUENCE BY", to_sql(state.sequence_type),
-            to_sql(plan_.sequence_type), clauses_.sequence_place);
+    if ((clauses_.sequence_by != nullptr || clauses_.from_snapshot) &&
+        !same_type(state.sequence_type, plan_.sequence_type)) {
+      drift("SEQUENCING_TYPE_DRIFT",
+            clauses_.from_snapshot ? "the type of the snapshots' versions"
+                                   : "the type of SEQUENCE BY",
+            to_sql(state.sequence_type), to_sql(plan_.sequence_type), clauses_.sequence_place);
     }
     if (is_bitemporal() && state.system_sequence_type && clauses_.system_sequence_by != nullptr &&
         !same_type(*state.system_sequence_type, plan_.system_sequence_type)) {
@@ -461,8 +464,9 @@ class Planner {
     if (!schema) return;
     for (const Field& interval : interval_columns()) {
       const std::string& name = interval.name;
-      const char* clause =
-          fold_name(name).starts_with("__system") ? "SYSTEM SEQUENCE BY" : "SEQUENCE BY";
+      const char* clause = clauses_.from_snapshot                    ? "the snapshots' versions"
+                           : fold_name(name).starts_with("__system") ? "SYSTEM SEQUENCE BY"
+                                                                     : "SEQUENCE BY";
       const Field* field = schema->get(name);
       if (field == nullptr) {
         add(invalid_argument("AUTOCDC_INTERVAL_COLUMNS_MISMATCH",
@@ -717,7 +721,7 @@ class Planner {
   }
 
   void resolve_sequence_column() {
-    if (plan_.scd_type != ScdType::kType1) return;
+    if (plan_.scd_type != ScdType::kType1 || clauses_.from_snapshot) return;
     const std::optional<sql::Name> plain = sql::plain_column(*clauses_.sequence_by);
     const Field* source = plain ? find_selected(plain->text) : nullptr;
     const Field* kept = source != nullptr ? plan_.target_schema.get(source->name) : nullptr;

@@ -51,14 +51,13 @@ struct Declaration {
   SourcePlace place;
 };
 
-// Mistakes that need no schema: missing clauses, illegal mixes, clauses of later work (refused by
-// name, kUnsupported "UNSUPPORTED_FEATURE"). All of them, in text order.
+// Mistakes that need no schema: missing clauses, illegal mixes. All of them, in text order.
 std::vector<Error> check_declaration(const Declaration& declaration);
 
 // What the engine says of the source relation.
 struct SourceFacts {
   Schema schema;           // columns of FROM, as * means them
-  DataType sequence_type;  // of SEQUENCE BY over them
+  DataType sequence_type;  // of SEQUENCE BY over them; of the snapshots' versions
   Schema hidden;           // columns the relation also has and * does not mean: _metadata
   DataType system_sequence_type = {};  // of SYSTEM SEQUENCE BY, if the flow has one
 };

@@ -113,15 +113,21 @@ TEST(CheckDeclaration, AcceptsTheDocumentsFlows) {
               IsEmpty());
 }
 
-TEST(CheckDeclaration, RefusesClausesOfLaterWorkByName) {
-  const auto refusal = [](const std::string& clauses, const std::string& from) {
-    const std::vector<Error> errors = check_declaration(declare(clauses, from));
-    EXPECT_EQ(errors.size(), 1u) << clauses;
-    EXPECT_EQ(errors.at(0).kind, ErrorKind::kUnsupported);
-    EXPECT_EQ(errors.at(0).code, "UNSUPPORTED_FEATURE");
-    return errors.at(0).message;
+TEST(CheckDeclaration, SnapshotsTakeTheirOwnClausesOnly) {
+  const auto of = [](const std::string& clauses) {
+    return codes(check_declaration(declare(clauses, "FROM SNAPSHOT (SELECT 1 AS id)")));
   };
-  EXPECT_THAT(refusal("KEYS (id)", "FROM SNAPSHOT (SELECT 1 AS id)"), HasSubstr("FROM SNAPSHOT"));
+  EXPECT_THAT(of("KEYS (id)"), IsEmpty());
+  EXPECT_THAT(of("KEYS (id) STORED AS SCD TYPE 2 TRACK HISTORY ON * EXCEPT (city)"), IsEmpty());
+  for (const char* clause : {"SEQUENCE BY seq", "APPLY AS DELETE WHEN gone", "COLUMNS (id)",
+                             "IGNORE NULL UPDATES", "STORED AS BITEMPORAL"}) {
+    EXPECT_THAT(of(std::string("KEYS (id) ") + clause),
+                ElementsAre("INVALID_MULTIPLE_ARGUMENT_CONDITIONS"))
+        << clause;
+  }
+  EXPECT_THAT(of("KEYS (id) TRACK HISTORY ON city"),
+              ElementsAre("INVALID_MULTIPLE_ARGUMENT_CONDITIONS"));
+  EXPECT_THAT(of("KEYS ()"), ElementsAre("AUTOCDC_EMPTY_KEYS"));
 }
 
 TEST(CheckDeclaration, MistakesInLaterClausesComeBeforeTheirRefusal) {

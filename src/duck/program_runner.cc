@@ -50,6 +50,8 @@ Status run_step(Connection& connection, const cdc::Step& step) {
   return {};
 }
 
+}  // namespace
+
 Status run_steps(Connection& connection, const cdc::Program& program, const OnStage& on_stage,
                  size_t first, size_t last) {
   std::string stage;
@@ -63,8 +65,6 @@ Status run_steps(Connection& connection, const cdc::Program& program, const OnSt
   }
   return {};
 }
-
-}  // namespace
 
 Result<size_t> stage_events(Connection& connection, const cdc::Program& program,
                             const OnStage& on_stage) {

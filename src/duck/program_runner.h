@@ -24,6 +24,9 @@ using OnStage = std::function<void(const std::string& stage)>;
 // The first steps, after which Program::keys can be queried. Returns their number.
 Result<size_t> stage_events(Connection& connection, const cdc::Program& program,
                             const OnStage& on_stage = {});
+// Some of the steps, from `first` to before `last`.
+Status run_steps(Connection& connection, const cdc::Program& program, const OnStage& on_stage,
+                 size_t first, size_t last);
 // Steps and checks in order from `first` on, then the metrics; the outputs can be queried until
 // cleanup. Errors: a failed check is kInvalidData with the check's code.
 Result<BatchMetrics> run_program(Connection& connection, const cdc::Program& program,

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "delta/snapshot.h"
+#include "sql/parser.h"
 
 namespace strandline::pipeline {
 namespace {
@@ -73,6 +74,24 @@ std::optional<DeltaOffset> parse_offset(const Json* json) {
                      initial->as_bool().value_or(false)};
 }
 
+void print_version(JsonWriter& w, const std::optional<SnapshotVersion>& version) {
+  w.key("snapshot");
+  if (!version) return w.null();
+  w.begin_object();
+  w.key("type");
+  w.value(to_sql(version->type));
+  w.key("value");
+  w.value(version->value);
+  w.end_object();
+}
+
+Result<std::optional<SnapshotVersion>> parse_version(const Json* json, const std::string& path) {
+  if (json == nullptr || !json->is_object()) return std::optional<SnapshotVersion>();
+  const auto type = sql::parse_type(text_member(*json, "type"), path);
+  if (!type.ok()) return broken(path);
+  return std::optional(SnapshotVersion{*type, text_member(*json, "value")});
+}
+
 std::string print_plan(const BatchPlan& plan) {
   JsonWriter w;
   w.begin_object();
@@ -95,9 +114,11 @@ std::string print_plan(const BatchPlan& plan) {
     w.value(version);
   }
   w.end_object();
+  if (plan.is_snapshot) print_version(w, plan.snapshot_version);
   w.key("sources");
   w.begin_array();
   for (const auto& source : plan.sources) {
+    if (plan.is_snapshot) break;
     w.begin_object();
     w.key("key");
     w.value(source.key);
@@ -143,6 +164,10 @@ Result<BatchPlan> parse_plan(const std::string& text, const std::string& path) {
   plan.target_id = text_member(*json, "target_id");
   for (size_t i = 0; i < pinned->names().size(); ++i) {
     plan.pinned[pinned->names()[i]] = pinned->items()[i].as_int().value_or(0);
+  }
+  if (const Json* snapshot = json->get("snapshot")) {
+    plan.is_snapshot = true;
+    SL_ASSIGN(plan.snapshot_version, parse_version(snapshot, path));
   }
   for (const auto& item : sources->items()) {
     SourcePlan source;
@@ -296,6 +321,10 @@ void FlowCheckpoint::apply(const BatchPlan& plan) {
   definition_ = plan.definition;
   had_state_ = had_state_ || plan.state_version >= 0;
   pinned_ = plan.pinned;
+  if (plan.is_snapshot) {
+    if (plan.snapshot_version) snapshot_version_ = plan.snapshot_version;
+    return;
+  }
   for (const auto& source : plan.sources) {
     if (source.to) progress_.offsets[source.key] = *source.to;
     if (source.schema) progress_.schemas[source.key] = *source.schema;
@@ -404,6 +433,7 @@ std::string FlowCheckpoint::print_state() const {
     w.value(version);
   }
   w.end_object();
+  if (snapshot_version_) print_version(w, snapshot_version_);
   w.key("offsets");
   w.begin_object();
   for (const auto& [source, offset] : progress_.offsets) {
@@ -446,6 +476,7 @@ Status FlowCheckpoint::load_state(const std::string& text) {
       pinned_[pinned->names()[i]] = pinned->items()[i].as_int().value_or(0);
     }
   }
+  SL_ASSIGN(snapshot_version_, parse_version(json->get("snapshot"), path));
   if (const Json* offsets = json->get("offsets")) {
     for (size_t i = 0; i < offsets->names().size(); ++i) {
       const auto offset = parse_offset(&offsets->items()[i]);

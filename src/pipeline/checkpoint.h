@@ -23,6 +23,7 @@
 
 #include "base/data_type.h"
 #include "delta/actions.h"
+#include "pipeline/snapshot_version.h"
 #include "storage/store.h"
 
 namespace strandline::pipeline {
@@ -66,6 +67,10 @@ struct BatchPlan {
   delta::Version state_version = -1;
   std::vector<SourcePlan> sources;
   std::map<std::string, delta::Version> pinned;  // joined tables: key of the source -> version
+  // Of a flow that takes snapshots. What it reads is read whole each time, so that its sources are
+  // not kept: a snapshot of which nothing was committed is taken again.
+  bool is_snapshot = false;
+  std::optional<SnapshotVersion> snapshot_version;  // none: there was no snapshot to take
 };
 
 // Which full refresh of a target is current.
@@ -111,6 +116,8 @@ class FlowCheckpoint {
   // The file as it was when it was consumed, or nullptr.
   const ConsumedFile* consumed(const std::string& source, const std::string& path) const;
   std::vector<const ConsumedFile*> consumed_files(const std::string& source) const;
+  // Of the last snapshot that was taken.
+  const std::optional<SnapshotVersion>& snapshot_version() const { return snapshot_version_; }
   // Columns of a read_files source at the last finished batch.
   const Schema* schema(const std::string& source) const;
 
@@ -143,6 +150,7 @@ class FlowCheckpoint {
   std::string definition_;
   bool had_state_ = false;
   std::map<std::string, delta::Version> pinned_;
+  std::optional<SnapshotVersion> snapshot_version_;
   std::optional<BatchPlan> unfinished_;
   Progress progress_;
 };

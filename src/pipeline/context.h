@@ -11,6 +11,7 @@
 #include "cdf/primary_key.h"
 #include "duck/connection.h"
 #include "pipeline/graph.h"
+#include "pipeline/program.h"
 #include "pipeline/spec.h"
 #include "storage/store.h"
 
@@ -26,6 +27,7 @@ using cdf::kPrimaryKeyProperty;
 // Marks a target of AUTO CDC: "SCD TYPE 1", …
 inline constexpr const char* kScdTypeProperty = "strandline.cdc.scdType";
 // Of state tables: cdc::StateSpec as JSON, the target's table id, the full refresh it belongs to.
+// The first of them also of targets of snapshot flows, which have no state table.
 inline constexpr const char* kStateSpecProperty = "strandline.cdc.spec";
 inline constexpr const char* kStateTargetProperty = "strandline.cdc.targetId";
 // Version of the target up to which rows changed by hand are part of the state.
@@ -50,6 +52,7 @@ struct Context {
   std::shared_ptr<delta::ParquetPort> parquet;
   std::shared_ptr<catalog::Warehouse> warehouse;
   duck::Connection* connection = nullptr;
+  Program* program = nullptr;  // of the pipeline's .py files; null without any
   // Told at each stage of the running flow.
   std::function<void(const std::string& stage)> on_stage;
   std::function<bool()> cancelled;

@@ -18,6 +18,7 @@
 #include "pipeline/feed_flow.h"
 #include "pipeline/feed_source.h"
 #include "pipeline/file_reader.h"
+#include "pipeline/flow_execution.h"
 #include "pipeline/flow_run.h"
 #include "pipeline/rebase_change.h"
 #include "pipeline/row_changes.h"
@@ -53,6 +54,11 @@ std::map<std::string, std::string> shared_properties(const delta::Snapshot& targ
   return properties;
 }
 
+// Of an identity column, in its metadata.
+const std::string kHighWaterMark = std::string(delta::kIdentityPrefix) + "highWaterMark";
+
+}  // namespace
+
 std::vector<cdf::KeyPart> key_parts(const cdc::Plan& plan) {
   std::vector<cdf::KeyPart> parts;
   for (const auto& key : plan.keys) parts.push_back({key.name});
@@ -71,9 +77,6 @@ std::string primary_key(const cdc::Plan& plan) {
   return w.take();
 }
 
-// Of an identity column, in its metadata.
-const std::string kHighWaterMark = std::string(delta::kIdentityPrefix) + "highWaterMark";
-
 bool same_schema(const Schema& a, const Schema& b) {
   if (a.fields.size() != b.fields.size()) return false;
   for (size_t i = 0; i < a.fields.size(); ++i) {
@@ -85,22 +88,13 @@ bool same_schema(const Schema& a, const Schema& b) {
   return true;
 }
 
-}  // namespace
-
-// Relations of one batch. Scans live as long as the statements that read them.
-struct FlowRun::Execution {
-  std::vector<std::unique_ptr<duck::Scan>> scans;
-  std::map<size_t, std::string> views;  // with expectations: their rows, by dataset
-  std::vector<std::unique_ptr<CheckedRows>> checked_views;
-  std::unique_ptr<CheckedRows> checked;  // by the target's expectations
-  std::optional<BatchKeys> keys;
-};
-
 Status FlowRun::execute(const BatchPlan& plan) {
   for (int attempt = 1;; ++attempt) {
     SL_TRY(context_.check_cancelled());
     SL_TRY(check_files_unchanged(plan));
-    auto status = flow_.kind == FlowKind::kAutoCdc ? execute_auto_cdc(plan) : execute_write(plan);
+    auto status = takes_snapshots()                  ? execute_snapshot(plan)
+                  : flow_.kind == FlowKind::kAutoCdc ? execute_auto_cdc(plan)
+                                                     : execute_write(plan);
     if (status.ok() || status.error().kind != ErrorKind::kConflict || attempt == kAttempts)
       return status;
   }
@@ -207,6 +201,14 @@ Result<cdc::TargetFacts> FlowRun::target_facts(const delta::Snapshot& target,
   facts.has_rows = current && !target.files.empty();
   facts.type_widening = target.property_is_true(kTypeWidening);
   if (current) facts.existing = target.schema;
+  if (takes_snapshots()) {
+    // What a snapshot flow remembers besides its versions stands in the target.
+    const auto spec = target.property(kStateSpecProperty);
+    if (spec && current && checkpoint_->snapshot_version()) {
+      SL_ASSIGN(facts.state, cdc::StateSpec::from_json(*spec));
+    }
+    return facts;
+  }
   if (state != nullptr && target_->is_current_state(*state)) {
     facts.existing_state = state->schema;
     SL_ASSIGN(facts.state,
@@ -237,6 +239,7 @@ Result<std::shared_ptr<const delta::Snapshot>> FlowRun::ensure_target() {
     schema = plan.target_schema;
     properties[kPrimaryKeyProperty] = primary_key(plan);
     properties[kScdTypeProperty] = cdc::to_string(plan.scd_type);
+    if (takes_snapshots()) properties[kStateSpecProperty] = plan.state_spec.to_json();
   } else {
     schema = dataset.declared_schema().value_or(facts_->schema);
     for (auto& field : schema.fields) {
@@ -255,9 +258,6 @@ Result<std::shared_ptr<const delta::Snapshot>> FlowRun::ensure_target() {
 
 // --- AUTO CDC -----------------------------------------------------------------------------------
 
-namespace {
-
-// Relation of a target's or state's rows with positions; row ids are null where the table has none.
 Result<std::string> positioned(duck::Connection& connection, const delta::Table& table,
                                const std::shared_ptr<const delta::Snapshot>& snapshot,
                                const std::vector<size_t>& files, bool with_row_ids,
@@ -273,6 +273,8 @@ Result<std::string> positioned(duck::Connection& connection, const delta::Table&
   return fmt::format("(SELECT *, CAST(NULL AS BIGINT) AS {}, CAST(NULL AS BIGINT) AS {} FROM {})",
                      duck::kRowIdColumn, duck::kRowVersionColumn, sql);
 }
+
+namespace {
 
 // The files of `a` that `b` does not have with the same rows.
 std::vector<size_t> files_not_in(const delta::Snapshot& a, const delta::Snapshot& b) {
@@ -508,6 +510,7 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
     delta::Metadata metadata = target->metadata;
     metadata.configuration[kPrimaryKeyProperty] = primary_key(cdc_plan);
     metadata.configuration[kScdTypeProperty] = cdc::to_string(cdc_plan.scd_type);
+    metadata.configuration.erase(kStateSpecProperty);  // of snapshots before
     if (metadata.configuration != target->metadata.configuration)
       transaction.set_metadata(std::move(metadata));
   }

@@ -75,6 +75,12 @@ Status FlowRun::check_program(Dialect dialect, const cdc::Plan& plan) const {
 }
 
 Result<FlowProgram> FlowRun::print_program(Dialect dialect) {
+  if (takes_snapshots()) {
+    return placed(
+        unsupported("UNSUPPORTED_FEATURE",
+                    "flow '{}': programs of AUTO CDC FROM SNAPSHOT are not printed", flow_.name),
+        flow_.place);
+  }
   if (!checkpoint_) SL_TRY(start());
   if (!facts_) {
     return placed(not_found("SOURCE_SCHEMA_UNKNOWN",

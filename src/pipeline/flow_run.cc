@@ -52,9 +52,9 @@ bool is_interval_column(const std::string& name, cdc::ScdType type) {
 
 }  // namespace
 
-FlowRun::FlowRun(Context& context, const Flow& flow) : context_(context), flow_(flow) {
-  report_.name = flow.name;
-  report_.target = context.graph.datasets[flow.target].name.to_string();
+FlowRun::FlowRun(Context& context, Flow flow) : context_(context), flow_(std::move(flow)) {
+  report_.name = flow_.name;
+  report_.target = context.graph.datasets[flow_.target].name.to_string();
   report_.status = "SKIPPED";
   for (const char* key :
        {"num_upserted_rows", "num_deleted_rows", "num_input_rows", "num_late_rows",
@@ -62,9 +62,9 @@ FlowRun::FlowRun(Context& context, const Flow& flow) : context_(context), flow_(
         "num_files_read", "num_files_skipped", "duration_seconds"}) {
     report_.metrics[key] = 0;
   }
-  if (flow.kind != FlowKind::kAutoCdc) report_.metrics["num_output_rows"] = 0;
+  if (flow_.kind != FlowKind::kAutoCdc) report_.metrics["num_output_rows"] = 0;
   report_.expectations =
-      uncounted(context.graph.datasets[flow.target].options.expectations, report_.target);
+      uncounted(context.graph.datasets[flow_.target].options.expectations, report_.target);
 }
 
 FlowRun::~FlowRun() = default;
@@ -88,6 +88,15 @@ void FlowRun::analyze(std::vector<Error>* errors) {
         errors->push_back(declared.error());
       }
     }
+  }
+  if (takes_snapshots() && flow_.declaration->clauses.snapshot_version) {
+    Flow version = flow_;
+    version.query = flow_.declaration->clauses.snapshot_version;
+    version.kind = FlowKind::kMaterialize;
+    version.declaration.reset();
+    version.once = true;  // so that files are read without STREAM
+    version_run_ = std::make_unique<FlowRun>(context_, std::move(version));
+    version_run_->analyze(errors);
   }
   for (const size_t index : sources_.expecting_views()) {
     const auto& view = context_.graph.datasets[index];
@@ -154,7 +163,9 @@ Status FlowRun::find_source_schemas(bool fresh, const PlannedSchemas* planned) {
   newest_.assign(sources.size(), nullptr);
   backlog_.clear();
   backlog_next_.clear();
-  const FlowCheckpoint* progress = fresh || !checkpoint_ ? nullptr : &*checkpoint_;
+  // Snapshots are read whole each time.
+  const FlowCheckpoint* progress =
+      fresh || !checkpoint_ || takes_snapshots() ? nullptr : &*checkpoint_;
   for (size_t i = 0; i < sources.size(); ++i) {
     const auto& source = sources[i];
     if (source.kind == SourceKind::kFiles) {
@@ -346,6 +357,7 @@ Result<std::optional<FlowRun::Facts>> FlowRun::find_facts(std::vector<Error>* er
     if (!said) fail(placed(type.error(), place));
     return {};
   };
+  if (version_type_) facts.sequence_type = *version_type_;
   if (clauses.sequence_by) {
     const auto type = type_of(clauses.sequence_by, clauses.sequence_place);
     // Any type that can be compared lets the other mistakes be found.
@@ -379,10 +391,26 @@ Status FlowRun::check(bool fresh, PlannedSchemas* planned, std::vector<Error>* e
   SL_ASSIGN(checkpoint_,
             FlowCheckpoint::open(context_.store, target.checkpoint().flow_directory(flow_.name)));
   target_.emplace(std::move(target));
+  const auto& dataset = target_->dataset();
+  if (takes_snapshots()) {
+    SL_TRY(read_snapshot_options(errors));
+    if (!flow_.snapshot_function.empty()) {
+      // What the snapshots look like is known when the function gives one.
+      const auto declared = dataset.declared_schema();
+      if (declared && (*planned)[flow_.target].fields.empty()) (*planned)[flow_.target] = *declared;
+      return {};
+    }
+    auto type = find_version_type(planned);
+    if (!type.ok()) {
+      errors->push_back(placed(type.error(), flow_.place));
+      return {};
+    }
+    version_type_ = *type;
+    if (!version_type_) return {};
+  }
   SL_TRY(find_source_schemas(fresh, planned));
   SL_ASSIGN(const auto facts, find_facts(errors));
   if (!facts) return {};
-  const auto& dataset = target_->dataset();
   for (const auto& option : dataset.options.properties) {
     const auto valid = tombstone_seconds(option.key, option.value, dataset.shown);
     if (!valid.ok()) {
@@ -472,6 +500,7 @@ bool FlowRun::sees(const Field& field) const {
 }
 
 bool FlowRun::stands_alone() const {
+  if (version_run_ && !version_run_->stands_alone()) return false;
   const auto& sources = sources_.sources();
   return !sources.empty() && std::all_of(sources.begin(), sources.end(), [](const Source& source) {
     return source.kind == SourceKind::kFiles ? source.files.schema.has_value() : !source.dataset;
@@ -483,7 +512,10 @@ Status FlowRun::check_fit() {
     return {};
   SL_ASSIGN(const auto target, target_->snapshot(*checkpoint_));
   if (!target) return {};
-  SL_ASSIGN(const auto state, target_->state(*target, *checkpoint_));
+  std::shared_ptr<const delta::Snapshot> state;
+  if (!takes_snapshots()) {
+    SL_ASSIGN(state, target_->state(*target, *checkpoint_));
+  }
   SL_ASSIGN(const auto facts, target_facts(*target, state.get()));
   const auto plan = make_plan(facts);
   return plan.ok() ? Status() : Status(plan.error());
@@ -589,7 +621,7 @@ Status FlowRun::prepare_to_run() {
 Status FlowRun::recover() {
   SL_TRY(start());
   if (!checkpoint_->unfinished()) return {};
-  SL_TRY(prepare_to_run());
+  if (!takes_snapshots()) SL_TRY(prepare_to_run());
   return finish_unfinished();
 }
 
@@ -602,6 +634,7 @@ Status FlowRun::run() {
       (void)snapshot;
       return {};
     }
+    if (takes_snapshots()) return take_snapshots();
     SL_TRY(prepare_to_run());
     SL_TRY(finish_unfinished());
     if (flow_.once && checkpoint_->last_batch() >= 0) return {};
@@ -760,6 +793,10 @@ Status FlowRun::finish_unfinished() {
   SL_ASSIGN(const auto target, target_->snapshot(*checkpoint_));
   const std::string app = target_->app_id(flow_.name);
   const bool in_target = target && target->txn_version(app).value_or(-1) >= plan.batch;
+  if (takes_snapshots()) {
+    // A snapshot is one commit: it is there, or nothing of it is and the next try takes another.
+    return in_target ? checkpoint_->mark_done() : checkpoint_->drop_plan();
+  }
   if (!in_target) {
     SL_ASSIGN(const bool in_state, is_state_committed(plan.batch));
     const bool gone = !target || (!plan.target_id.empty() && target->metadata.id != plan.target_id);

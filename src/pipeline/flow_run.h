@@ -29,7 +29,7 @@ using PlannedSchemas = std::map<size_t, Schema>;
 
 class FlowRun {
  public:
-  FlowRun(Context& context, const Flow& flow);
+  FlowRun(Context& context, Flow flow);
   ~FlowRun();
 
   const Flow& flow() const { return flow_; }
@@ -112,6 +112,23 @@ class FlowRun {
   Status check_program(Dialect dialect, const cdc::Plan& plan) const;
   // Of a BITEMPORAL table rows cannot be changed by hand.
   Status check_edits(const cdc::Plan& plan, const std::vector<Target::Versions>& edits) const;
+  // snapshot_flow.cc
+  bool takes_snapshots() const {
+    return flow_.declaration && flow_.declaration->clauses.from_snapshot;
+  }
+  Status read_snapshot_options(std::vector<Error>* errors);
+  std::optional<std::string> target_property(const char* key) const;
+  Result<std::optional<DataType>> find_version_type(const PlannedSchemas* planned);
+  Result<std::string> print_empty() const;
+  Result<std::optional<SnapshotVersion>> evaluate_version();
+  Result<bool> find_snapshot(std::optional<SnapshotVersion>* version);
+  Status take_program_query(const ProgramSnapshot& snapshot);
+  Result<bool> comes_next(const SnapshotVersion& version);
+  Status plan_reads(BatchPlan* plan) const;
+  Result<bool> take_snapshot();
+  Status take_snapshots();
+  Status execute_snapshot(const BatchPlan& plan);
+  bool reads_same_rows_again() const;
   // flow_batch.cc
   Status execute(const BatchPlan& plan);
   Status execute_auto_cdc(const BatchPlan& plan);
@@ -143,8 +160,15 @@ class FlowRun {
   void stage(const std::string& name) const;
   void add_metric(const char* name, double value);
 
+  // Of a flow that takes snapshots.
+  struct SnapshotOptions {
+    bool by_time = false;             // ingestion time: versions are the updates' times
+    bool fails_out_of_order = false;  // else such a snapshot is passed over
+    double max_delete_ratio = 1;
+  };
+
   Context& context_;
-  const Flow& flow_;
+  Flow flow_;  // of snapshots that a program gives, with the query of the last one
   FlowReport report_;
   std::vector<Error> warnings_;
   FlowSources sources_;
@@ -168,6 +192,9 @@ class FlowRun {
   bool committed_ = false;  // something of the running batch is in a table
   bool conflict_warned_ = false;
   int64_t compacted_batches_ = 0;  // of this run, up to the last compaction
+  SnapshotOptions snapshot_options_;
+  std::optional<DataType> version_type_;  // of the snapshots' versions, once known
+  std::unique_ptr<FlowRun> version_run_;  // WITH VERSION: reads that query
 };
 
 }  // namespace strandline::pipeline

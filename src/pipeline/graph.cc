@@ -497,14 +497,15 @@ class Builder {
                                 "or declare '{}' as a streaming table",
                                 graph().datasets[flow.target].shown));
         }
+      } else if (takes_snapshots(flow)) {
+        check_snapshot(flow, streaming);
       } else if (!streaming && !flow.once) {
-        const bool snapshot = flow.declaration && flow.declaration->clauses.from_snapshot;
         // read_files without STREAM is refused where it stands, with the word to add.
         const auto uses = sql::table_uses(*flow.query);
         const bool of_files = std::any_of(uses.begin(), uses.end(), [](const sql::TableUse& use) {
           return use.function == "read_files" || use.function == "read_jdbc";
         });
-        if (!snapshot && !doubtful_use_ && !of_files) {
+        if (!doubtful_use_ && !of_files) {
           fail(flow.place, invalid_argument("SOURCE_NOT_STREAMING",
                                             "the source of flow '{}' is not a stream: read it with "
                                             "STREAM, as in FROM STREAM(table) or FROM STREAM "
@@ -519,6 +520,24 @@ class Builder {
         for (const auto& use : sql::table_uses(*dataset.query)) check_stream_use(use);
       }
     }
+  }
+
+  static bool takes_snapshots(const Flow& flow) {
+    return flow.declaration && flow.declaration->clauses.from_snapshot;
+  }
+
+  // A snapshot is read whole, and so is what says its version.
+  void check_snapshot(const Flow& flow, bool streaming) {
+    const auto refuse = [&](const char* what) {
+      fail(flow.place,
+           invalid_argument("SNAPSHOT_OF_STREAM",
+                            "{} of flow '{}' is a stream, which gives each row once: leave STREAM "
+                            "out, so that the table or the files are read whole",
+                            what, flow.name));
+    };
+    if (streaming) refuse("the snapshot");
+    const auto& version = flow.declaration->clauses.snapshot_version;
+    if (version && check_query(*version, flow.place)) refuse("the version query");
   }
 
   void check_stream_use(const sql::TableUse& use) {
@@ -592,14 +611,23 @@ class Builder {
       }
       const Flow* cdc = nullptr;
       const Flow* append = nullptr;
+      const Flow* snapshots = nullptr;
+      const Flow* other = nullptr;  // beside it
       for (const auto& flow : graph().flows) {
         if (flow.target != i) continue;
         (flow.kind == FlowKind::kAutoCdc ? cdc : append) = &flow;
+        (takes_snapshots(flow) && snapshots == nullptr ? snapshots : other) = &flow;
       }
       for (const auto& column : options.columns) {
         check_computed(column, dataset, cdc);
       }
-      if (cdc != nullptr && append != nullptr) {
+      if (snapshots != nullptr && other != nullptr) {
+        fail(other->place,
+             invalid_argument("MULTIPLE_QUERIES_FOR_TABLE",
+                              "'{}' follows the snapshots of flow '{}', and flow '{}' writes it "
+                              "too: a snapshot flow is the only one into its target",
+                              dataset.shown, snapshots->name, other->name));
+      } else if (cdc != nullptr && append != nullptr) {
         fail(append->place,
              invalid_argument("MIXED_FLOWS",
                               "'{}' is written by the AUTO CDC flow '{}' and by the INSERT "
@@ -644,6 +672,8 @@ class Builder {
     for (size_t i = 0; i < flows.size(); ++i) {
       std::set<size_t> views;
       if (flows[i].query) tables_read(*flows[i].query, &reads[i], &views);
+      if (takes_snapshots(flows[i]) && flows[i].declaration->clauses.snapshot_version)
+        tables_read(*flows[i].declaration->clauses.snapshot_version, &reads[i], &views);
       for (const size_t view : views) flows[i].definition += "\n" + graph().datasets[view].text;
       flows[i].definition +=
           expectations_text(graph().datasets[flows[i].target].options.expectations);
@@ -710,6 +740,8 @@ class Builder {
 const char* flow_label(const Flow& flow) {
   switch (flow.kind) {
     case FlowKind::kAutoCdc:
+      if (flow.declaration && flow.declaration->clauses.from_snapshot)
+        return flow.once ? "AUTO CDC ONCE FROM SNAPSHOT" : "AUTO CDC FROM SNAPSHOT";
       return flow.once ? "AUTO CDC ONCE" : "AUTO CDC";
     case FlowKind::kAppend:
       return flow.once ? "INSERT ONCE" : "INSERT";

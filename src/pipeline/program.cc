@@ -115,6 +115,44 @@ class ChildProgram final : public Program {
     return out;
   }
 
+  Result<std::optional<ProgramSnapshot>> next_snapshot(
+      const std::string& function, const std::optional<ProgramVersion>& latest) override {
+    JsonWriter w;
+    w.begin_object();
+    w.key("do");
+    w.value("next_snapshot");
+    w.key("function");
+    w.value(function);
+    w.key("latest");
+    if (latest) {
+      w.begin_object();
+      w.key("type");
+      w.value(latest->type);
+      w.key("value");
+      w.value(latest->value);
+      w.end_object();
+    } else {
+      w.null();
+    }
+    w.end_object();
+    SL_ASSIGN(const Json answer, ask(w.take()));
+    if (const Json* error = answer.get("error"); error != nullptr && error->is_object())
+      return error_of(*error);
+    // A package that does not know the request says so as it does of declarations.
+    if (const Json* errors = answer.get("errors"); errors != nullptr && !errors->items().empty())
+      return error_of(errors->items().front());
+    if (const Json* done = answer.get("done"); done != nullptr && done->as_bool().value_or(false))
+      return std::optional<ProgramSnapshot>();
+    ProgramSnapshot snapshot;
+    snapshot.query = text_of(answer, "query");
+    if (snapshot.query.empty())
+      return internal_error("PYTHON_PROTOCOL",
+                            "the interpreter gave neither a snapshot nor an end");
+    if (const Json* version = answer.get("version"); version != nullptr && version->is_object())
+      snapshot.version = ProgramVersion{text_of(*version, "type"), text_of(*version, "value")};
+    return std::optional<ProgramSnapshot>(std::move(snapshot));
+  }
+
  private:
   Result<Json> ask(std::string request) {
     request += '\n';

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,18 @@ struct ProgramDeclarations {
   std::vector<Error> errors;  // of the user's code too, with its traceback
 };
 
+// A version in the words of the protocol: type is BIGINT, TIMESTAMP, DATE, STRING or DECIMAL, else
+// the name of a type that no version can have.
+struct ProgramVersion {
+  std::string type;
+  std::string value;
+};
+
+struct ProgramSnapshot {
+  std::string query;                      // of the SQL surface
+  std::optional<ProgramVersion> version;  // none: the function gave None for it
+};
+
 // A running interpreter with the pipeline's files loaded; it ends with this object, and by itself
 // when this process dies.
 class Program {
@@ -43,6 +56,12 @@ class Program {
   // (kNotFound PYTHON_FAILED); those of the files are in the declarations.
   virtual Result<ProgramDeclarations> declare(const PipelineSpec& spec,
                                               const std::vector<PipelineFile>& files) = 0;
+
+  // Calls a function of the declarations with the version of the last snapshot that was processed.
+  // None: there is no newer snapshot now. Errors: those of the user's code, with its traceback;
+  // kNotFound PYTHON_FAILED.
+  virtual Result<std::optional<ProgramSnapshot>> next_snapshot(
+      const std::string& function, const std::optional<ProgramVersion>& latest) = 0;
 };
 
 }  // namespace strandline::pipeline

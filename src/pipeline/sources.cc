@@ -27,10 +27,10 @@ class SourceAnalyzer {
       : graph_(graph), spec_(spec), warehouse_(warehouse), errors_(errors) {}
 
   FlowSources analyze(const Flow& flow) {
-    once_ = flow.once;
+    const bool of_snapshot = flow.declaration && flow.declaration->clauses.from_snapshot;
+    reads_once_ = flow.once || of_snapshot;
     reads_other_databases_ = flow.kind == FlowKind::kMaterialize ||
-                             (flow.kind == FlowKind::kAppend && flow.once) ||
-                             (flow.declaration && flow.declaration->clauses.from_snapshot);
+                             (flow.kind == FlowKind::kAppend && flow.once) || of_snapshot;
     if (flow.query) query(*flow.query, graph_.defaults, true);
     return std::move(out_);
   }
@@ -70,10 +70,11 @@ class SourceAnalyzer {
   void files(const sql::TableUse& use, const std::string& at) {
     auto options = read_file_options(use, spec_.root, errors_);
     if (!options) return;
-    // A ONCE flow reads what is there, so that STREAM makes no difference.
-    if (!use.stream && !once_) {
+    // A ONCE flow reads what is there, so that STREAM makes no difference; so does a snapshot.
+    if (!use.stream && !reads_once_) {
       fail(use.place, unsupported("READ_FILES_BATCH",
-                                  "read_files('{}') without STREAM is for ONCE flows: write STREAM "
+                                  "read_files('{}') without STREAM is for ONCE flows and "
+                                  "snapshots: write STREAM "
                                   "read_files('{}', …), or load the files into a table",
                                   options->path, options->path));
       return;
@@ -235,7 +236,7 @@ class SourceAnalyzer {
   std::map<std::string, int> keys_;
   std::set<size_t> open_views_;
   bool reads_other_databases_ = false;
-  bool once_ = false;  // of the flow
+  bool reads_once_ = false;
 };
 
 FlowSources FlowSources::analyze(const Graph& graph, const Flow& flow, const PipelineSpec& spec,

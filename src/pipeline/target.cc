@@ -213,7 +213,10 @@ Status Target::check_removed_flows(const std::vector<std::string>& flows) const 
 }
 
 bool Target::is_current(const delta::Snapshot& snapshot) const {
-  if (checkpoint_.generation() == 0) return true;
+  return checkpoint_.generation() == 0 || has_batches(snapshot);
+}
+
+bool Target::has_batches(const delta::Snapshot& snapshot) const {
   const std::string prefix = generation_prefix();
   const auto it = snapshot.txns.lower_bound(prefix);
   return it != snapshot.txns.end() && it->first.rfind(prefix, 0) == 0;
@@ -333,6 +336,12 @@ Result<std::shared_ptr<const delta::Snapshot>> Target::update_properties(
 
 Result<std::shared_ptr<const delta::Snapshot>> Target::state(const delta::Snapshot& target,
                                                              const FlowCheckpoint& progress) const {
+  if (is_current(target) && target.property(kStateSpecProperty)) {
+    return invalid_argument("AUTOCDC_INVALID_STATE.SNAPSHOT_DRIFT",
+                            "'{0}' followed snapshots and is now to follow changes: run a full "
+                            "refresh of the table (--full-refresh {0})",
+                            dataset_->shown);
+  }
   const delta::Table table = state_table();
   SL_ASSIGN(const bool exists, table.exists());
   const std::string prefix = generation_prefix();

@@ -54,6 +54,8 @@ class Target {
 
   // False from a full refresh until its first commit: rows are there to be read, not to build on.
   bool is_current(const delta::Snapshot& snapshot) const;
+  // Whether a batch of the current full refresh is in it.
+  bool has_batches(const delta::Snapshot& snapshot) const;
 
   // Whether create() with that schema would be refused: names, properties, partition columns.
   Status check_definition(const Schema& schema) const;

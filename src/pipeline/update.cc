@@ -246,6 +246,7 @@ class Update {
     }
     if (files.empty()) return {};
     SL_ASSIGN(program_, Program::start(cancel_));
+    context_.program = program_.get();
     SL_ASSIGN(*declared, program_->declare(context_.spec, files));
     for (const auto& statement : declared->statements)
       program_places_[statement.key] = statement.place;

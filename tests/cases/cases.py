@@ -28,6 +28,7 @@ class Flow:
     storage: int | str = 1  # 1, 2, "bitemporal"
     once: bool = False
     name: str = "changes"  # each name has its own folder of events
+    version: str | None = None  # of a snapshot flow, an expression; "" for ingestion time
 
 
 @dataclass
@@ -163,7 +164,18 @@ def ddl(schema):
     return ", ".join(f"{quote(name)} {base_type(kind)}" for name, kind in schema.items())
 
 
+def snapshot_sql(flow, target, folder):
+    version = f" WITH VERSION (SELECT {flow.version})" if flow.version else ""
+    return (
+        f"CREATE FLOW {quote(target + '_snapshots')} AS AUTO CDC INTO {quote(target)}\nFROM SNAPSHOT (SELECT * FROM read_files("
+        f"{literal(folder / flow.name)}, format => 'json', schema => {literal(ddl(flow.schema))})){version}\n"
+        f"KEYS {column_list(flow.keys)}\nSTORED AS SCD TYPE {flow.storage}\n" + "\n".join(flow.clauses) + ";\n"
+    )
+
+
 def flow_sql(flow, flow_name, target, folder):
+    if flow.version is not None:
+        return snapshot_sql(flow, target, folder)
     stored = "STORED AS BITEMPORAL" if flow.storage == "bitemporal" else f"STORED AS SCD TYPE {flow.storage}"
     lines = [
         f"CREATE FLOW {quote(flow_name)} AS AUTO CDC {'ONCE ' if flow.once else ''}INTO {quote(target)}",
@@ -235,8 +247,6 @@ def nested_changes(batches):
 
 def needs_of(options, kind):
     needs = set()
-    if kind == "snapshot":
-        needs.add("snapshots")
     if kind == "cdf" or options.get("source") == "changelog":
         needs.add("change feed")
     return needs
@@ -255,8 +265,39 @@ def sequence_kind(sequence, schema):
 STORAGE = {"scd2": 2, "bitemporal": "bitemporal"}
 
 
+def version_sql(version, kind):
+    if version is None or kind == "BIGINT":
+        return "CAST(NULL AS BIGINT)" if version is None else str(version)
+    zoned = re.search(r"(Z|[+-]\d\d:\d\d)$", version)
+    return f"TIMESTAMP {literal(version if zoned else version + 'Z')}"
+
+
+def snapshot_case(case, keys, snapshots, options, expected):
+    """snapshots: pairs of version and rows. A snapshot is a folder of its own, read whole."""
+    versions = [version for version, _ in snapshots]
+    case.storage = int(options.get("stored_as_scd_type", options.get("stored_as", 2)))
+    case.sequence_type = "TIMESTAMP" if any(isinstance(version, str) for version in versions) else "BIGINT"
+    counted = options.get("mode") == "ingestion_time" and versions == list(range(len(versions)))
+    types = schema_of([row for _, rows in snapshots for row in rows])
+    if any(re.search(r"[ ,;{}()=\t\n]", name) for name in types):
+        case.target_clauses = " TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+    schema = types
+    for number, (version, rows) in enumerate(snapshots):
+        schema = schema_of(rows, types) if rows else schema
+        flow = Flow(schema, tuple(keys), "", clauses_of(options), case.storage, name=f"snapshot-{number}",
+                    version="" if counted else version_sql(version, case.sequence_type))
+        case.steps.append(Step([flow], rows))
+    case.expected = expected
+    if expected and "error" in expected[0]:
+        case.steps[-1].error, case.expected = expected[0]["error"], []
+    return case
+
+
 def reference_case(raw):
     options, batches, expected = raw["options"], raw["batches"], raw["expected"]
+    if raw["kind"] == "snapshot":
+        case = Case(raw["name"], "reference", 2, [])
+        return snapshot_case(case, raw["keys"], list(zip(options["snapshot_versions"], batches)), options, expected)
     case = Case(raw["name"], "reference", STORAGE.get(raw["kind"], 1), [], needs=needs_of(options, raw["kind"]))
     if case.needs:
         return case
@@ -282,6 +323,12 @@ def reference_case(raw):
 
 def bug_log_case(raw):
     options, expected = raw["options"], raw["expected"]
+    if raw["kind"] == "snapshot":
+        snapshots = [(batch["version"], batch["rows"]) for batch in raw["batches"]]
+        case = snapshot_case(Case(raw["id"], "bug-log", 2, []), raw["keys"], snapshots, options, expected.get("rows"))
+        if "error" in expected:
+            case.steps[-1].error = expected["error"]
+        return case
     case = Case(raw["id"], "bug-log", STORAGE.get(raw["kind"], 1), [], needs=needs_of(options, raw["kind"]))
     if raw["kind"] == "source":
         case.needs.add("source adapters")

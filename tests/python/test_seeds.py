@@ -14,13 +14,9 @@ if not (harness.SHARED / "seeds").is_dir():
 
 BLOCKS = {block.id: block.text for block in seed_blocks.blocks()}
 
-SNAPSHOTS = "AUTO CDC FROM SNAPSHOT is not built yet"
-NOT_YET = {
-    "000-5": SNAPSHOTS, "000-6": SNAPSHOTS, "000-8": SNAPSHOTS, "000-9": SNAPSHOTS,
-    "000-7": SNAPSHOTS + ", and neither is format('jdbc')",
-}  # fmt: skip
+NOT_YET = {"000-7": "jdbc", "000-9": "next_snapshot"}
 # Blocks that the tests below run.
-RUN = {"000-1", "000-2", "000-3", "000-4", "001-1", "002-1", "002-2", "004-1", "004-2", "004-3", "004-4", "004-5", "004-6", "004-7", "004-8"}
+RUN = {"000-1", "000-2", "000-3", "000-4", "000-5", "000-6", "000-8", "001-1", "002-1", "002-2", "004-1", "004-2", "004-3", "004-4", "004-5", "004-6", "004-7", "004-8"}
 
 USERS_CDF = """
 CREATE SCHEMA IF NOT EXISTS main.cdc_tutorial;
@@ -44,14 +40,42 @@ def test_every_block_is_run_or_listed():
 
 @pytest.mark.parametrize("block, reason", NOT_YET.items())
 def test_what_is_not_built_says_so(block, reason, pipeline, warehouse, tmp_path):
-    text = BLOCKS[block]
+    text = BLOCKS[block] + ("\n" + BLOCKS["000-8"] if block == "000-7" else "")
+    (tmp_path / "vols" / "main" / "cdc_tutorial" / "snapshots").mkdir(parents=True)
+    settings = (
+        f"name: p\nconfiguration:\n  strandline.volumes: {tmp_path / 'vols'}\nlibraries:\n- glob: {{include: '*.py'}}\n"
+    )
     with pytest.raises(strandline.StrandlineError) as caught:
-        if block == "000-9":
-            run(pipeline({"a.py": text}), warehouse)
-        else:
-            source = BLOCKS["000-5"] if block == "000-8" else text
-            run(pipeline({"a.py": source + "\n" + BLOCKS["000-8"]}), warehouse)
-    assert ("jdbc" if block == "000-7" else "AUTO CDC FROM SNAPSHOT is not built yet") in str(caught.value)
+        run(pipeline({"a.py": text, "spark-pipeline.yml": settings}), warehouse)
+    assert reason in str(caught.value)
+
+
+OAXACA = [(1, "Oaxaca"), (2, "Monterrey"), (3, "Tijuana")]
+CARMEL = [(2, "Carmel"), (3, "Los Angeles"), (4, "Death Valley"), (6, "Kings Canyon")]
+BOTH_SNAPSHOTS = [
+    (1, "Oaxaca", 0, 1), (2, "Carmel", 1, None), (2, "Monterrey", 0, 1), (3, "Los Angeles", 1, None),
+    (3, "Tijuana", 0, 1), (4, "Death Valley", 1, None), (6, "Kings Canyon", 1, None)]  # fmt: skip
+
+
+def test_snapshots_of_a_table(pipeline, warehouse):
+    warehouse.sql("CREATE SCHEMA main.cdc_tutorial; CREATE TABLE main.cdc_tutorial.snapshot (userId INT, city STRING)")
+    folder = pipeline({"a.py": BLOCKS["000-5"] + "\n" + BLOCKS["000-8"]})
+    for rows in (OAXACA, CARMEL):
+        values = ", ".join(str(row) for row in rows)
+        warehouse.sql(f"INSERT OVERWRITE main.cdc_tutorial.snapshot VALUES {values}")
+        run(folder, warehouse)
+    assert sorted(warehouse.sql("SELECT * FROM target").fetchall(), key=str) == BOTH_SNAPSHOTS
+
+
+def test_snapshots_of_files(pipeline, warehouse, tmp_path):
+    (tmp_path / "in").mkdir()
+    text = BLOCKS["000-6"].replace("<snapshot-path>", str(tmp_path / "in"))
+    folder = pipeline({"a.py": text + "\n" + BLOCKS["000-8"]})
+    for rows in (OAXACA, CARMEL):
+        lines = "".join(f"{key},{city}\n" for key, city in rows)
+        (tmp_path / "in" / "snapshot.csv").write_text("userId,city\n" + lines)
+        run(folder, warehouse)
+    assert sorted(warehouse.sql("SELECT * FROM target").fetchall(), key=str) == BOTH_SNAPSHOTS
 
 
 def test_sequence_by_struct(pipeline, warehouse):

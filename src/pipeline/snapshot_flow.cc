@@ -1,0 +1,499 @@
+// AUTO CDC FROM SNAPSHOT (auto-cdc.md section 10): where snapshots and their versions come from,
+// and how one becomes a commit. The target is all there is to change, in one commit, so that a
+// snapshot is processed whole or not at all: one that was cut short is taken again.
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <numeric>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "cdc/snapshot_program.h"
+#include "duck/program_runner.h"
+#include "duck/table_change.h"
+#include "pipeline/compaction.h"
+#include "pipeline/file_reader.h"
+#include "pipeline/flow_execution.h"
+#include "pipeline/flow_run.h"
+#include "pipeline/row_changes.h"
+#include "sql/parser.h"
+
+namespace strandline::pipeline {
+namespace {
+
+constexpr const char* kVersionProperty = "pipelines.cdc.snapshot.version";
+constexpr const char* kOutOfOrderProperty = "pipelines.cdc.snapshot.onOutOfOrder";
+constexpr const char* kDeleteRatioProperty = "pipelines.cdc.snapshot.maxDeleteRatio";
+
+bool says(const std::string& value, const char* word) { return fold_name(value) == word; }
+
+std::string snapshot_error(const char* sub_code) { return std::string(kSnapshotError) + sub_code; }
+
+ProgramVersion to_program(const SnapshotVersion& version) {
+  const bool decimal = version.type.id == TypeId::kDecimal;
+  return {decimal ? "DECIMAL" : to_sql(version.type), version.value};
+}
+
+bool mentions(const std::string& text, const char* word) {
+  return fold_name(text).find(word) != std::string::npos;
+}
+
+}  // namespace
+
+// --- options ------------------------------------------------------------------------------------
+
+// As the statement says it, else as the table has it.
+std::optional<std::string> FlowRun::target_property(const char* key) const {
+  for (const auto& option : target_->dataset().options.properties) {
+    if (same_name(option.key, key)) return option.value;
+  }
+  const auto exists = target_->table().exists();
+  if (!exists.ok() || !*exists) return {};
+  const auto snapshot = target_->table().snapshot();
+  return snapshot.ok() ? (*snapshot)->property(key) : std::nullopt;
+}
+
+Status FlowRun::read_snapshot_options(std::vector<Error>* errors) {
+  const auto& dataset = target_->dataset();
+  const auto refuse = [&](const char* key, const std::string& value, const char* accepted) {
+    SourcePlace place = dataset.place;
+    for (const auto& option : dataset.options.properties) {
+      if (same_name(option.key, key) && option.place.line > 0) place = option.place;
+    }
+    errors->push_back(
+        placed(invalid_argument("INVALID_TABLE_PROPERTY", "property '{}' of '{}' is '{}': give {}",
+                                key, dataset.shown, value, accepted),
+               place));
+  };
+  if (const auto value = target_property(kVersionProperty)) {
+    snapshot_options_.by_time = says(*value, "timestamp");
+    if (!snapshot_options_.by_time && !says(*value, "counter"))
+      refuse(kVersionProperty, *value, "'timestamp' or 'counter'");
+  }
+  if (const auto value = target_property(kOutOfOrderProperty)) {
+    snapshot_options_.fails_out_of_order = says(*value, "error");
+    if (!snapshot_options_.fails_out_of_order && !says(*value, "skip"))
+      refuse(kOutOfOrderProperty, *value, "'skip' or 'error'");
+  }
+  if (const auto value = target_property(kDeleteRatioProperty)) {
+    double ratio = -1;
+    const char* const end = value->data() + value->size();
+    const auto [read, problem] = std::from_chars(value->data(), end, ratio);
+    if (problem != std::errc() || read != end || !(ratio >= 0) || ratio > 1) {
+      refuse(kDeleteRatioProperty, *value, "a number from 0 to 1");
+    } else {
+      snapshot_options_.max_delete_ratio = ratio;
+    }
+  }
+  return {};
+}
+
+// --- versions -----------------------------------------------------------------------------------
+
+// The query over empty sources; empty while the columns of a source are not known.
+Result<std::string> FlowRun::print_empty() const {
+  for (const auto& schema : schemas_) {
+    if (!schema) return std::string();
+  }
+  const auto relation_of = [&](size_t i) -> Result<std::string> {
+    const auto& source = sources_.sources()[i];
+    if (source.kind != SourceKind::kFiles) return empty_relation(*schemas_[i]);
+    FileRelationOptions options;
+    options.with_metadata = flow_.mentions_metadata;
+    return file_relation(*context_.connection, *context_.store, source.files, *schemas_[i], {},
+                         options);
+  };
+  const auto unchecked = [](size_t, const std::string& text) -> Result<std::string> {
+    return text;
+  };
+  return sources_.print(*flow_.query, 0, relation_of, unchecked);
+}
+
+// None while the columns that the version query reads are not known.
+Result<std::optional<DataType>> FlowRun::find_version_type(const PlannedSchemas* planned) {
+  if (!version_run_) {
+    return std::optional(
+        DataType::primitive(snapshot_options_.by_time ? TypeId::kTimestamp : TypeId::kLong));
+  }
+  SL_TRY(version_run_->find_source_schemas(true, planned));
+  SL_ASSIGN(const auto query, version_run_->print_empty());
+  if (query.empty()) return std::optional<DataType>();
+  auto columns = context_.connection->describe(query);
+  if (!columns.ok()) {
+    Error error = columns.error();
+    if (error.code == "ENGINE_ERROR") error.code = "QUERY_INVALID";
+    return error.with_context("WITH VERSION");
+  }
+  if (columns->size() != 1) {
+    return invalid_argument(snapshot_error("INVALID_SNAPSHOT_VERSION"),
+                            "the version query gives {} columns: it gives the version alone",
+                            columns->size());
+  }
+  const auto& column = columns->front();
+  SL_ASSIGN(const auto type, version_type(column.type, column.has_delta_type ? to_sql(column.type)
+                                                                             : column.engine_type));
+  return std::optional(type);
+}
+
+// What WITH VERSION gives now; none for null.
+Result<std::optional<SnapshotVersion>> FlowRun::evaluate_version() {
+  stage("version");
+  SL_ASSIGN(const auto type, find_version_type(nullptr));
+  if (!type) {
+    return not_found("SOURCE_SCHEMA_UNKNOWN",
+                     "nothing was seen yet of what the version query of flow '{}' reads",
+                     flow_.name);
+  }
+  BatchPlan reads;
+  reads.time_us = now_micros();
+  SL_TRY(version_run_->plan_reads(&reads));
+  Execution execution;
+  SL_ASSIGN(const auto query, version_run_->print_batch(reads, &execution));
+  // A TIMESTAMP as text without its zone, which is UTC.
+  const std::string printed =
+      type->id == TypeId::kTimestamp ? "TIMESTAMP" : duck::engine_type(*type);
+  SL_ASSIGN(const auto found, context_.connection->query(fmt::format(
+                                  "SELECT CAST(CAST(v AS {}) AS VARCHAR) FROM ({}) AS q(v) LIMIT 2",
+                                  printed, query)));
+  if (found.rows.size() > 1) {
+    return invalid_data(snapshot_error("INVALID_SNAPSHOT_VERSION"),
+                        "the version query gives more than one row: it gives the version of the "
+                        "snapshot alone, as max(…) does");
+  }
+  if (found.rows.empty() || !found.rows[0][0]) return std::optional<SnapshotVersion>();
+  return std::optional(SnapshotVersion{*type, *found.rows[0][0]});
+}
+
+// Whether a snapshot of this version is to be processed; else it is passed over, or an error.
+Result<bool> FlowRun::comes_next(const SnapshotVersion& version) {
+  const auto& latest = checkpoint_->snapshot_version();
+  // Another type than before is drift, which the plan finds.
+  if (!latest || !same_type(latest->type, version.type)) return true;
+  SL_ASSIGN(const bool above, is_above(*context_.connection, version, *latest));
+  if (above) return true;
+  Error late = placed(
+      invalid_data(snapshot_error("OUT_OF_ORDER_SNAPSHOT_VERSION"),
+                   "flow '{}': the snapshot of version {} does not come after the latest one, {}; "
+                   "it is skipped",
+                   flow_.name, version.value, latest->value),
+      flow_.place);
+  // A version query that says the same as before says that there is nothing new.
+  SL_ASSIGN(const bool below, is_above(*context_.connection, *latest, version));
+  if (snapshot_options_.fails_out_of_order && (below || !version_run_)) {
+    late.message = fmt::format(
+        "flow '{}': the snapshot of version {} does not come after the latest one, {}, and {} is "
+        "'error'",
+        flow_.name, version.value, latest->value, kOutOfOrderProperty);
+    return late;
+  }
+  warnings_.push_back(std::move(late));
+  add_metric("num_skipped_snapshots", 1);
+  return false;
+}
+
+// --- taking snapshots ---------------------------------------------------------------------------
+
+// The query that a program gave stands for the flow's.
+Status FlowRun::take_program_query(const ProgramSnapshot& snapshot) {
+  auto query = sql::parse_query(snapshot.query, flow_.place.file);
+  if (!query.ok()) {
+    Error error = query.error();
+    error.place = flow_.place;
+    return error.with_context("the snapshot that the function gave");
+  }
+  flow_.query = *std::move(query);
+  flow_.mentions_metadata = mentions(snapshot.query, "_metadata");
+  flow_.mentions_row_index = flow_.mentions_metadata && mentions(snapshot.query, "row_index");
+  inferred_.clear();
+  std::vector<Error> errors;
+  sources_ =
+      FlowSources::analyze(context_.graph, flow_, context_.spec, *context_.warehouse, &errors);
+  for (const auto& source : sources_.sources()) {
+    if (source.kind != SourceKind::kStream) continue;
+    errors.push_back(invalid_argument("SNAPSHOT_OF_STREAM",
+                                      "the snapshot reads '{}' as a stream, which gives each row "
+                                      "once: read it with spark.read",
+                                      source.shown));
+  }
+  if (errors.empty()) return {};
+  errors.front().place = flow_.place;
+  return errors.front();
+}
+
+// All that the sources have now.
+Status FlowRun::plan_reads(BatchPlan* plan) const {
+  const auto& sources = sources_.sources();
+  for (size_t i = 0; i < sources.size(); ++i) {
+    const auto& source = sources[i];
+    if (source.kind == SourceKind::kFiles) {
+      SourcePlan part;
+      part.key = source.key;
+      const auto files = backlog_.find(i);
+      if (files != backlog_.end()) part.files = files->second;
+      part.schema = schemas_[i];
+      plan->sources.push_back(std::move(part));
+    } else if (newest_[i] != nullptr) {
+      plan->pinned[source.key] = newest_[i]->version;
+    } else {
+      return placed(
+          not_found("TABLE_OR_VIEW_NOT_FOUND", "table '{}' is not there yet", source.shown),
+          source.place);
+    }
+  }
+  return {};
+}
+
+// The version of the next snapshot, and the query that gives it. False: there is none to process.
+Result<bool> FlowRun::find_snapshot(std::optional<SnapshotVersion>* version) {
+  if (!flow_.snapshot_function.empty()) {
+    if (context_.program == nullptr)
+      return internal_error("NO_PROGRAM", "flow '{}' has no program to ask", flow_.name);
+    stage("version function");
+    std::optional<ProgramVersion> latest;
+    if (checkpoint_->snapshot_version()) latest = to_program(*checkpoint_->snapshot_version());
+    auto given = context_.program->next_snapshot(flow_.snapshot_function, latest);
+    if (!given.ok()) return placed(given.error(), flow_.place);
+    if (!*given) return false;
+    if ((*given)->version) {
+      SL_ASSIGN(*version, read_version(*context_.connection, (*given)->version->type,
+                                       (*given)->version->value));
+      SL_ASSIGN(const bool next, comes_next(**version));
+      if (!next) return false;
+      SL_TRY(take_program_query(**given));
+    }
+  } else if (version_run_) {
+    SL_ASSIGN(*version, evaluate_version());
+  } else if (snapshot_options_.by_time) {
+    SL_ASSIGN(const auto now, context_.connection->query(fmt::format(
+                                  "SELECT CAST(make_timestamp({}) AS VARCHAR)", now_micros())));
+    *version = SnapshotVersion{DataType::primitive(TypeId::kTimestamp), *now.rows.at(0).at(0)};
+  } else {
+    const auto& latest = checkpoint_->snapshot_version();
+    int64_t count = 0;
+    if (latest && latest->type.id == TypeId::kLong)
+      count = std::strtoll(latest->value.c_str(), nullptr, 10) + 1;
+    *version = SnapshotVersion{DataType::primitive(TypeId::kLong), std::to_string(count)};
+  }
+  if (!*version) {
+    return invalid_data(snapshot_error("NULL_SNAPSHOT_VERSION"),
+                        "flow '{}': the version of the snapshot is null: each snapshot needs one, "
+                        "which says what came before it",
+                        flow_.name);
+  }
+  return flow_.snapshot_function.empty() ? comes_next(**version) : Result<bool>(true);
+}
+
+// One snapshot, if there is one. False: no further one is to be asked for in this update.
+Result<bool> FlowRun::take_snapshot() {
+  BatchPlan plan;
+  plan.batch = checkpoint_->last_batch() + 1;
+  plan.time_us = now_micros();
+  plan.definition = flow_.definition;
+  plan.is_snapshot = true;
+  SL_ASSIGN(const bool there, find_snapshot(&plan.snapshot_version));
+  if (!there) {
+    if (!flow_.once) return false;
+    // ONCE is done even if that was nothing.
+    plan.snapshot_version.reset();
+    SL_TRY(checkpoint_->write_plan(plan));
+    SL_TRY(checkpoint_->mark_done());
+    return false;
+  }
+  version_type_ = plan.snapshot_version->type;
+  stage("plan");
+  SL_TRY(find_source_schemas(false, nullptr));
+  if (version_run_) {
+    // A version belongs to the rows beside which it was read.
+    const auto& others = version_run_->sources_.sources();
+    for (size_t i = 0; i < newest_.size(); ++i) {
+      const auto& source = sources_.sources()[i];
+      if (source.kind != SourceKind::kTable || source.version) continue;
+      for (size_t k = 0; k < others.size(); ++k) {
+        if (others[k].kind != SourceKind::kTable || others[k].version ||
+            others[k].table->path() != source.table->path()) {
+          continue;
+        }
+        newest_[i] = version_run_->newest_[k];
+        if (newest_[i] != nullptr) schemas_[i] = newest_[i]->schema;
+      }
+    }
+  }
+  SL_ASSIGN(facts_, find_facts(nullptr));
+  if (!facts_) {
+    // Nothing was ever seen of a source: there is nothing to make a table of yet.
+    warnings_.push_back(placed(
+        not_found("SOURCE_SCHEMA_UNKNOWN",
+                  "flow '{}' took no snapshot: there are no files yet, so that the columns are not "
+                  "known; give read_files a schema to take an empty snapshot",
+                  flow_.name),
+        flow_.place));
+    return false;
+  }
+  SL_ASSIGN(const auto target, ensure_target());
+  if (!checkpoint_->snapshot_version() && target_->has_batches(*target)) {
+    return placed(
+        invalid_argument("AUTOCDC_INVALID_STATE.SNAPSHOT_DRIFT",
+                         "'{0}' was written by other flows than '{1}', which knows no snapshot of "
+                         "it: give the flow its earlier name and source, or run a full refresh of "
+                         "the table (--full-refresh {0})",
+                         target_->dataset().shown, flow_.name),
+        flow_.place);
+  }
+  SL_TRY(check_fit());
+  plan.target_id = target->metadata.id;
+  SL_TRY(plan_reads(&plan));
+  SL_TRY(checkpoint_->write_plan(plan));
+  SL_TRY(run_batch(true));
+  compact(kCompactionInterval);
+  return !flow_.snapshot_function.empty() && !flow_.once;
+}
+
+Status FlowRun::take_snapshots() {
+  SL_TRY(finish_unfinished());
+  if (flow_.once && checkpoint_->last_batch() >= 0) return {};
+  for (bool more = true; more && !context_.stopping();) {
+    SL_TRY(context_.check_cancelled());
+    SL_ASSIGN(more, take_snapshot());
+  }
+  return {};
+}
+
+// --- one snapshot -------------------------------------------------------------------------------
+
+// A table's version or Parquet files as they are: no other rows come when they are read again, and
+// reading them again costs less than a copy.
+bool FlowRun::reads_same_rows_again() const {
+  const auto& sources = sources_.sources();
+  if (sources.size() != 1 || sql::plain_table(*flow_.query) == nullptr ||
+      !sources_.expecting_views().empty()) {
+    return false;
+  }
+  const auto& source = sources.front();
+  if (source.place.line != sql::plain_table(*flow_.query)->place.line ||
+      source.place.column != sql::plain_table(*flow_.query)->place.column) {
+    return false;  // of a view
+  }
+  return source.kind == SourceKind::kTable || source.files.format == FileFormat::kParquet;
+}
+
+Status FlowRun::execute_snapshot(const BatchPlan& plan) {
+  auto& connection = *context_.connection;
+  const std::string app = target_->app_id(flow_.name);
+  SL_ASSIGN(const auto target, target_->snapshot(*checkpoint_));
+  if (!target) return internal_error("NO_TARGET", "'{}' is not there", target_->dataset().shown);
+  if (target->txn_version(app).value_or(-1) >= plan.batch) {
+    committed_ = true;
+    return {};
+  }
+  const bool current = target_->is_current(*target);
+  const bool reads_target = current && !target->files.empty();
+  SL_ASSIGN(const auto facts, target_facts(*target, nullptr));
+  SL_ASSIGN(const auto cdc_plan, make_plan(facts));
+  for (const auto& warning : cdc_plan.warnings) {
+    const auto same = [&](const Error& other) { return other.message == warning.message; };
+    if (std::none_of(warnings_.begin(), warnings_.end(), same))
+      warnings_.push_back(placed(warning, flow_.place));
+  }
+
+  // Relations.
+  Execution execution;
+  cdc::BatchRelations relations;
+  SL_ASSIGN(const auto query, print_batch(plan, &execution));
+  SL_ASSIGN(const auto source, with_computed(query, facts_->computed, plan.time_us));
+  relations.source = "(" + source + ")";
+  relations.now_us = plan.time_us;
+  cdc::SnapshotFacts snapshot;
+  if (reads_target) {
+    std::vector<size_t> files(target->files.size());
+    std::iota(files.begin(), files.end(), size_t{0});
+    SL_ASSIGN(relations.target,
+              positioned(connection, target_->table(), target, files, true, &execution.scans));
+    SL_ASSIGN(const auto edits, target_->hand_edits(*target, nullptr));
+    snapshot.doubts_target = !edits.empty();
+  }
+  const auto& dataset = target_->dataset();
+  snapshot.version = to_engine(*plan.snapshot_version);
+  snapshot.is_first = !checkpoint_->snapshot_version();
+  snapshot.copies_source = !reads_same_rows_again() || !facts_->computed.empty();
+  snapshot.has_expectations = !dataset.options.expectations.empty();
+  snapshot.max_delete_ratio = snapshot_options_.max_delete_ratio;
+  SL_ASSIGN(const auto made, cdc::make_snapshot_program(cdc_plan, relations, snapshot));
+  const cdc::Program& program = made.program;
+
+  struct CleanUp {
+    duck::Connection& connection;
+    const cdc::Program& program;
+    ~CleanUp() { (void)duck::clean_up(connection, program).ok(); }
+  } clean_up{connection, program};
+  const duck::OnStage on_stage = [&](const std::string& name) { stage(name); };
+  SL_TRY(duck::run_steps(connection, program, on_stage, 0, made.compared));
+  if (snapshot.has_expectations) {
+    RowsToCheck rows;
+    rows.query = made.upserts;
+    rows.now_us = plan.time_us;
+    for (const auto& column : cdc_plan.columns) {
+      auto& columns = column.source ? rows.columns : rows.missing;
+      columns.fields.push_back(Field{column.name, column.type, true, {}});
+    }
+    for (const auto& field : target_columns_.fields) {
+      if (!rows.columns.find(field.name) && !rows.missing.find(field.name))
+        rows.missing.fields.push_back(field);
+    }
+    SL_ASSIGN(execution.checked, CheckedRows::make(connection, dataset.options.expectations,
+                                                   dataset.name.to_string(), dataset.shown, rows));
+    if (execution.checked->dropped_rows() > 0) {
+      const std::string kept =
+          fmt::format("SELECT {} FROM {}", cdc::kUpsertRow, execution.checked->sql());
+      SL_TRY(connection.execute(fmt::format(fmt::runtime(made.keep), fmt::arg("rows", kept))));
+    }
+  }
+  SL_ASSIGN(const auto metrics, duck::run_program(connection, program, on_stage, made.compared));
+  SL_TRY(context_.check_cancelled());
+  SL_TRY(check_files_unchanged(plan));
+
+  stage("write");
+  SL_ASSIGN(auto transaction, delta::Transaction::begin(target_->table(), target));
+  delta::Metadata metadata = target->metadata;
+  metadata.configuration[kStateSpecProperty] = cdc_plan.state_spec.to_json();
+  if (!current) {
+    metadata.configuration[kPrimaryKeyProperty] = primary_key(cdc_plan);
+    metadata.configuration[kScdTypeProperty] = cdc::to_string(cdc_plan.scd_type);
+  }
+  if (metadata.configuration != target->metadata.configuration)
+    transaction.set_metadata(std::move(metadata));
+  if (current ? cdc_plan.target_schema_changed
+              : !same_schema(cdc_plan.target_schema, target->schema)) {
+    transaction.set_schema(cdc_plan.target_schema);
+  }
+  duck::TableChange change{program.target_new, program.target_dead, !current, true};
+  if (!reads_target) {
+    change.dead_rows.clear();
+  } else if (target->property_is_true("delta.enableChangeDataFeed")) {
+    change.rows = replaced_rows(target->schema, cdc_plan.target_schema, key_parts(cdc_plan),
+                                relations.target, program.target_dead, program.target_new);
+  }
+  duck::AppliedChange applied;
+  SL_TRY(duck::apply_change(connection, transaction, target_->table(), target, change, &applied));
+  if (transaction.has_changes()) {
+    transaction.set_txn(app, plan.batch);
+    transaction.set_operation("AUTO CDC FROM SNAPSHOT",
+                              {{"flow", flow_.name},
+                               {"batch", std::to_string(plan.batch)},
+                               {"version", plan.snapshot_version->value}});
+    transaction.set_metric("num_upserted_rows", metrics.num_upserted_rows);
+    transaction.set_metric("num_deleted_rows", metrics.num_deleted_rows);
+    transaction.set_metric("num_input_rows", metrics.num_input_rows);
+    stage("commit");
+    SL_TRY(duck::commit_change(transaction, target_->table(), applied));
+    committed_ = true;
+  }
+  add_metric("num_upserted_rows", static_cast<double>(metrics.num_upserted_rows));
+  add_metric("num_deleted_rows", static_cast<double>(metrics.num_deleted_rows));
+  add_metric("num_input_rows", static_cast<double>(metrics.num_input_rows));
+  add_metric("num_output_bytes", static_cast<double>(applied.written_bytes()));
+  if (reads_target) add_metric("num_files_read", static_cast<double>(target->files.size()));
+  count_expectations(execution);
+  return {};
+}
+
+}  // namespace strandline::pipeline
