@@ -22,6 +22,7 @@ class SnapshotBuilder : public ProgramBuilder {
       : ProgramBuilder(duckdb_dialect(), plan, relations, options_of()), facts_(facts) {}
 
   Result<Program> build() override {
+    SL_TRY(print_defaults());
     read_snapshot();
     find_differences();
     compared_ = program_.steps.size();
@@ -252,13 +253,15 @@ FROM {differences})",
 
   void outputs() {
     const char* const place = "row_file AS __strandline_file, row_pos AS __strandline_row";
+    const auto kept = [](size_t i) { return "d." + column(i); };
     const std::string no_version = "CAST(NULL AS BIGINT) AS __strandline_row_commit_version";
     program_.target_dead =
         fmt::format("SELECT {} FROM {} WHERE row_file IS NOT NULL", place, differences_);
     if (!keeps_history()) {
-      program_.target_new =
-          fmt::format("SELECT {}, d.row_id AS __strandline_row_id, {} FROM {} AS d WHERE d.here",
-                      target_row("d", "d"), no_version, differences_);
+      program_.target_new = fmt::format(
+          "SELECT {}, d.row_id AS __strandline_row_id, {} FROM {} AS d WHERE d.here",
+          target_row("d", [&](size_t i) { return kept_or_default(i, "d", "d.row_file IS NULL"); }),
+          no_version, differences_);
       check_not_null_columns();
       return;
     }
@@ -269,18 +272,18 @@ FROM {differences})",
     for (const size_t i : keys_) fresh += column(i) + ", ";
     for (const size_t i : values_) fresh += column(i) + ", ";
     for (const size_t i : user_columns_) {
-      fresh += fmt::format("{} AS {}, ", typed_null(plan_.columns[i].type), column(i));
+      fresh += fmt::format("{} AS {}, ", default_of(i), column(i));
     }
     const std::string opens = has_target() ? "here AND opens" : "here";
     program_.target_new = fmt::format(
         "SELECT {}, CAST(NULL AS BIGINT) AS __strandline_row_id, {} FROM (SELECT {}here FROM {} "
         "WHERE {}) AS d",
-        target_row("d", "d", {version, no_end}), no_version, fresh, differences_, opens);
+        target_row("d", kept, {version, no_end}), no_version, fresh, differences_, opens);
     if (has_target()) {
       // Other values that open no version: the row goes on with them.
       program_.target_new += fmt::format(
           " UNION ALL SELECT {}, d.row_id, {} FROM {} AS d WHERE d.here AND NOT d.opens",
-          target_row("d", "d", {"d.start_at", no_end}), no_version, differences_);
+          target_row("d", kept, {"d.start_at", no_end}), no_version, differences_);
       // What ends. Its row id goes with its primary key, keys and coalesce(start, end).
       std::string old;
       for (const size_t i : keys_) old += fmt::format("{} AS {}, ", old_column(i), column(i));
@@ -290,7 +293,7 @@ FROM {differences})",
           " UNION ALL SELECT {}, CASE WHEN d.start_at IS NOT NULL THEN d.row_id END, {} FROM "
           "(SELECT {}start_at, row_id FROM {} WHERE row_file IS NOT NULL AND (here IS NULL OR "
           "opens)) AS d",
-          target_row("d", "d", {"d.start_at", version}), no_version, old, differences_);
+          target_row("d", kept, {"d.start_at", version}), no_version, old, differences_);
     }
     check_not_null_columns();
   }

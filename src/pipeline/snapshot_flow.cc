@@ -16,6 +16,7 @@
 #include "pipeline/flow_execution.h"
 #include "pipeline/flow_run.h"
 #include "pipeline/row_changes.h"
+#include "sql/duckdb_printer.h"
 #include "sql/parser.h"
 
 namespace strandline::pipeline {
@@ -208,6 +209,14 @@ Status FlowRun::take_program_query(const ProgramSnapshot& snapshot) {
   std::vector<Error> errors;
   sources_ =
       FlowSources::analyze(context_.graph, flow_, context_.spec, *context_.warehouse, &errors);
+  for (const auto& use : sql::table_uses(*flow_.query)) {
+    if (use.function.empty() || use.function == "read_files" || use.function == "read_jdbc")
+      continue;
+    errors.push_back(unsupported("UNSUPPORTED_TABLE_FUNCTION",
+                                 "a snapshot cannot read {}(): it reads tables, views, files and "
+                                 "tables of other databases",
+                                 use.function));
+  }
   for (const auto& source : sources_.sources()) {
     if (source.kind != SourceKind::kStream) continue;
     errors.push_back(invalid_argument("SNAPSHOT_OF_STREAM",
@@ -232,6 +241,8 @@ Status FlowRun::plan_reads(BatchPlan* plan) const {
       if (files != backlog_.end()) part.files = files->second;
       part.schema = schemas_[i];
       plan->sources.push_back(std::move(part));
+    } else if (source.kind == SourceKind::kJdbc) {
+      continue;
     } else if (newest_[i] != nullptr) {
       plan->pinned[source.key] = newest_[i]->version;
     } else {
@@ -373,7 +384,8 @@ bool FlowRun::reads_same_rows_again() const {
       source.place.column != sql::plain_table(*flow_.query)->place.column) {
     return false;  // of a view
   }
-  return source.kind == SourceKind::kTable || source.files.format == FileFormat::kParquet;
+  return source.kind == SourceKind::kTable ||
+         (source.kind == SourceKind::kFiles && source.files.format == FileFormat::kParquet);
 }
 
 Status FlowRun::execute_snapshot(const BatchPlan& plan) {
@@ -399,8 +411,7 @@ Status FlowRun::execute_snapshot(const BatchPlan& plan) {
   Execution execution;
   cdc::BatchRelations relations;
   SL_ASSIGN(const auto query, print_batch(plan, &execution));
-  SL_ASSIGN(const auto source, with_computed(query, facts_->computed, plan.time_us));
-  relations.source = "(" + source + ")";
+  relations.source = "(" + query + ")";
   relations.now_us = plan.time_us;
   cdc::SnapshotFacts snapshot;
   if (reads_target) {
@@ -414,7 +425,7 @@ Status FlowRun::execute_snapshot(const BatchPlan& plan) {
   const auto& dataset = target_->dataset();
   snapshot.version = to_engine(*plan.snapshot_version);
   snapshot.is_first = !checkpoint_->snapshot_version();
-  snapshot.copies_source = !reads_same_rows_again() || !facts_->computed.empty();
+  snapshot.copies_source = !reads_same_rows_again();
   snapshot.has_expectations = !dataset.options.expectations.empty();
   snapshot.max_delete_ratio = snapshot_options_.max_delete_ratio;
   SL_ASSIGN(const auto made, cdc::make_snapshot_program(cdc_plan, relations, snapshot));
@@ -432,6 +443,7 @@ Status FlowRun::execute_snapshot(const BatchPlan& plan) {
     rows.query = made.upserts;
     rows.now_us = plan.time_us;
     for (const auto& column : cdc_plan.columns) {
+      if (column.generated) continue;
       auto& columns = column.source ? rows.columns : rows.missing;
       columns.fields.push_back(Field{column.name, column.type, true, {}});
     }
