@@ -380,10 +380,10 @@ bool FlowRun::reads_same_rows_again() const {
     return false;
   }
   const auto& source = sources.front();
-  if (source.place.line != sql::plain_table(*flow_.query)->place.line ||
-      source.place.column != sql::plain_table(*flow_.query)->place.column) {
-    return false;  // of a view
-  }
+  const SourcePlace& use = sql::plain_table(*flow_.query)->place;
+  const bool is_view = source.place.file != use.file || source.place.line != use.line ||
+                       source.place.column != use.column;
+  if (is_view) return false;
   return source.kind == SourceKind::kTable ||
          (source.kind == SourceKind::kFiles && source.files.format == FileFormat::kParquet);
 }

@@ -118,6 +118,47 @@ def test_kill_a_stream_of_a_feed(tmp_path):
     assert table(tmp_path, "copy") == table(tmp_path, "t"), f"seed {SEED}"
 
 
+def test_kill_while_snapshots_are_taken(tmp_path):
+    """kill -9 again and again: each snapshot is in the table whole or not at all, and in the end once."""
+    print(f"STRANDLINE_SEED={SEED}")
+    rng = random.Random(SEED)
+    (tmp_path / "p").mkdir()
+    read = f"read_files('{tmp_path}/in', format => 'json', schema => 'k BIGINT, a STRING, b STRING, ver INT')"
+    (tmp_path / "p" / "p.sql").write_text("".join(
+        f"CREATE STREAMING TABLE {target};\nCREATE FLOW {target} AS AUTO CDC INTO {target}\n"
+        f"FROM SNAPSHOT (SELECT k, a, b FROM {read}) WITH VERSION (SELECT max(ver) FROM {read})\n"
+        f"KEYS (k) STORED AS SCD TYPE {storage};\n" for target, storage in TARGETS.items()), encoding="utf-8")
+    rows, events, killed, duration = {}, [], 0, 0.5
+    (tmp_path / "in").mkdir()
+    for version in range(6):
+        before, gone = list(events), [key for key in rows if rng.random() < 0.1]
+        events += [{"k": key, "op": "D", "s": version} for key in gone]
+        changed = {key: {"a": f"{rng.randrange(9)}", "b": None} for key in range(version * 200, version * 200 + 2000)
+                   if key not in rows or rng.random() < 0.3}
+        rows = {key: row for key, row in {**rows, **changed}.items() if key not in gone}
+        events += [{"k": key, "op": "U", "s": version, **row} for key, row in rows.items()]
+        write_json_lines(tmp_path / "new.json", [{"k": key, **row, "ver": version} for key, row in rows.items()])
+        (tmp_path / "new.json").replace(tmp_path / "in" / "s.json")
+        for _ in range(4 if version else 0):
+            process = start(tmp_path)
+            try:
+                process.wait(rng.uniform(0, duration * 1.1))
+            except subprocess.TimeoutExpired:
+                killed += 1
+            process.kill()
+            process.communicate()
+            for target in TARGETS:
+                assert table(tmp_path, target) in (expected_rows(before, target), expected_rows(events, target)), \
+                    f"seed {SEED}: {target} is neither the table before snapshot {version} nor after it"
+        begun = time.monotonic()
+        run = run_pipeline(tmp_path / "p", tmp_path / "w")
+        duration = max(duration, time.monotonic() - begun) if version else time.monotonic() - begun
+        assert run.ok, f"seed {SEED}\n{run.explain()}"
+        for target in TARGETS:
+            assert table(tmp_path, target) == expected_rows(events, target), f"seed {SEED}: {target}, snapshot {version}"
+    assert killed > 5, "too few runs were killed to mean anything"
+
+
 def big_batch(folder, name, count=300_000):
     """Upserts of new keys only."""
     line = '{{"k": {2}, "a": "some text that takes room {0}", "b": null, "op": "U", "s": {1}}}\n'

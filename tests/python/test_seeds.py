@@ -14,9 +14,9 @@ if not (harness.SHARED / "seeds").is_dir():
 
 BLOCKS = {block.id: block.text for block in seed_blocks.blocks()}
 
-NOT_YET = {"000-7": "jdbc", "000-9": "next_snapshot"}
+NOT_YET = {"000-7": "jdbc"}
 # Blocks that the tests below run.
-RUN = {"000-1", "000-2", "000-3", "000-4", "000-5", "000-6", "000-8", "001-1", "002-1", "002-2", "004-1", "004-2", "004-3", "004-4", "004-5", "004-6", "004-7", "004-8"}
+RUN = {"000-1", "000-2", "000-3", "000-4", "000-5", "000-6", "000-8", "000-9", "001-1", "002-1", "002-2", "004-1", "004-2", "004-3", "004-4", "004-5", "004-6", "004-7", "004-8"}
 
 USERS_CDF = """
 CREATE SCHEMA IF NOT EXISTS main.cdc_tutorial;
@@ -40,13 +40,9 @@ def test_every_block_is_run_or_listed():
 
 @pytest.mark.parametrize("block, reason", NOT_YET.items())
 def test_what_is_not_built_says_so(block, reason, pipeline, warehouse, tmp_path):
-    text = BLOCKS[block] + ("\n" + BLOCKS["000-8"] if block == "000-7" else "")
-    (tmp_path / "vols" / "main" / "cdc_tutorial" / "snapshots").mkdir(parents=True)
-    settings = (
-        f"name: p\nconfiguration:\n  strandline.volumes: {tmp_path / 'vols'}\nlibraries:\n- glob: {{include: '*.py'}}\n"
-    )
+    text = BLOCKS[block] + "\n" + BLOCKS["000-8"]
     with pytest.raises(strandline.StrandlineError) as caught:
-        run(pipeline({"a.py": text, "spark-pipeline.yml": settings}), warehouse)
+        run(pipeline({"a.py": text}), warehouse)
     assert reason in str(caught.value)
 
 
@@ -76,6 +72,36 @@ def test_snapshots_of_files(pipeline, warehouse, tmp_path):
         (tmp_path / "in" / "snapshot.csv").write_text("userId,city\n" + lines)
         run(folder, warehouse)
     assert sorted(warehouse.sql("SELECT * FROM target").fetchall(), key=str) == BOTH_SNAPSHOTS
+
+
+def test_snapshots_of_a_function(pipeline, warehouse, tmp_path):
+    """Two snapshots wait for the first update; the third comes after the fourth and is never asked for."""
+    folder = tmp_path / "vols" / "main" / "cdc_tutorial" / "snapshots"
+    folder.mkdir(parents=True)
+    warehouse.sql("CREATE SCHEMA main.cdc_tutorial")
+
+    def deliver(version, rows):
+        lines = "".join(f"{key},{city}\n" for key, city in rows)
+        (folder / f"snapshot_{version}.csv").write_text("userId,city\n" + lines)
+
+    settings = "name: p\nconfiguration:\n  strandline.volumes: ../vols\nlibraries:\n- glob: {include: '*.py'}\n"
+    flows = pipeline({"a.py": BLOCKS["000-9"], "spark-pipeline.yml": settings})
+    deliver(1, OAXACA)
+    deliver(2, CARMEL[:3])
+    assert run(flows, warehouse).flows[0].metrics["num_input_rows"] == 6
+    after_two = [
+        (1, "Oaxaca", 1, 2), (2, "Carmel", 2, None), (2, "Monterrey", 1, 2), (3, "Los Angeles", 2, None),
+        (3, "Tijuana", 1, 2), (4, "Death Valley", 2, None)]  # fmt: skip
+    read = "SELECT * FROM main.cdc_tutorial.target_versioned"
+    assert sorted(warehouse.sql(read).fetchall(), key=str) == after_two
+    assert run(flows, warehouse).flows[0].metrics["num_input_rows"] == 0
+    deliver(4, [(2, "Carmel"), (7, "Sedona")])
+    run(flows, warehouse)
+    deliver(3, [(9, "Never")])
+    run(flows, warehouse)
+    assert sorted(warehouse.sql(read).fetchall(), key=str) == sorted(
+        [(key, city, start, end if end or key == 2 else 4) for key, city, start, end in after_two]
+        + [(7, "Sedona", 4, None)], key=str)  # fmt: skip
 
 
 def test_sequence_by_struct(pipeline, warehouse):
