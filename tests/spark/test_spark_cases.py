@@ -11,6 +11,8 @@ GROUP_SIZE = 12  # jobs a pipeline
 # Not a matter of a batch's program.
 NOT_OF_A_PROGRAM = {case.name: "a full refresh, which the pipeline does" for case in ROW_CASES
                     if any(step.full_refresh for step in case.steps)}
+NOT_OF_A_PROGRAM |= {case.name: "a snapshot, whose programs are not printed" for case in ROW_CASES
+                     if any(flow.version is not None for step in case.steps for flow in step.flows)}
 RUN = [case for case in ROW_CASES if case.name not in NOT_OF_A_PROGRAM]
 
 
