@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Runs a benchmark in its own Python environment: bench/run.sh [bench|log|keys|batches|history|feed|snapshot] [arguments of its script].
+# Runs a benchmark in its own Python environment: bench/run.sh [bench|log|keys|batches|history|feed|snapshot|prospect] [arguments of its script].
 # Without a name it runs all of them with these arguments.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-scripts=(bench log keys batches history feed snapshot)
+scripts=(bench log keys batches history feed snapshot prospect)
 if [[ " ${scripts[*]} " == *" ${1:-all} "* ]]; then
   scripts=("$1")
   shift
