@@ -139,7 +139,8 @@ KEYS (agency_id) STORED AS SCD TYPE 2;
 
     def written_mb(self):
         table = self.warehouse / "main" / "default" / "prospect"
-        return [sum(action["add"]["size"] for action in actions(path) if "add" in action) / 1e6 for path in versions(table)]
+        return [sum(action["add"]["size"] for action in actions(path)
+                    if "add" in action and not action["add"].get("deletionVector")) / 1e6 for path in versions(table)]
 
 
 def of_peer(place, table, end, expected):

@@ -138,7 +138,7 @@ def next_snapshot(latest):
 dp.create_auto_cdc_from_snapshot_flow(target="t", source=next_snapshot, keys=["id"], stored_as_scd_type=2)
 """)
     update = strandline.Pipeline(waiting.folder, warehouse=warehouse.path).run()
-    assert update.flows[0].metrics["num_skipped_snapshots"] == 1 and "OUT_OF_ORDER" in str(update.warnings)
+    assert update.flows[0].metrics["num_skipped_snapshots"] == 1 and "OUT_OF_ORDER" in update.warnings[0].code
     assert waiting.rows("v") == [("a",)]
 
 
