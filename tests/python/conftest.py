@@ -18,6 +18,18 @@ def warehouse(tmp_path):
     return strandline.connect(tmp_path / "warehouse")
 
 
+@pytest.fixture(scope="module")
+def postgres():
+    """A real server, from scripts/install_deps.sh test."""
+    import servers
+
+    try:
+        with servers.postgres() as server:
+            yield server
+    except servers.Missing as why:
+        pytest.skip(str(why))
+
+
 @pytest.fixture
 def pipeline(tmp_path):
     """A pipeline of files given by name: pipeline({"a.py": "…"}) is its folder."""

@@ -20,22 +20,13 @@ def spark(warehouse, tmp_path):
     return _spark.SparkSession(lambda: warehouse, _volumes.Volumes(None, str(tmp_path)))
 
 
-def started(server):
-    try:
-        with server() as one:
-            yield one
-    except servers.Missing as why:
-        pytest.skip(str(why))
-
-
-@pytest.fixture(scope="module")
-def postgres():
-    yield from started(servers.postgres)
-
-
 @pytest.fixture(scope="module")
 def mariadb():
-    yield from started(servers.mariadb)
+    try:
+        with servers.mariadb() as server:
+            yield server
+    except servers.Missing as why:
+        pytest.skip(str(why))
 
 
 def reader(spark, server, **options):

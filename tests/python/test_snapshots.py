@@ -190,18 +190,12 @@ def test_options_of_the_flow(pipeline, warehouse):
     assert sorted(warehouse.sql("SELECT * FROM one").fetchall()) == [(1, "a", 2), (2, "c", 1)]
 
 
-def test_snapshots_of_postgres(pipeline, warehouse, monkeypatch):
+def test_snapshots_of_postgres(pipeline, warehouse, postgres, monkeypatch):
     """A changing table of a real server; numbers, bytes and times compare exactly."""
-    try:
-        server = servers.postgres()
-        postgres = server.__enter__()
-    except servers.Missing as why:
-        pytest.skip(str(why))
-    try:
-        monkeypatch.setenv("SHOP_PASSWORD", servers.PASSWORD)
-        postgres.run("CREATE TABLE users (id int PRIMARY KEY, name text, n numeric, f float8, at timestamptz, raw bytea);"
-                     "INSERT INTO users VALUES (1, 'Ann', 0.1, 'NaN', '2024-01-01', '\\x00'), (2, 'Bob', NULL, 1.5, NULL, NULL)")  # fmt: skip
-        folder = pipeline({"a.py": HEAD + f"""
+    monkeypatch.setenv("SHOP_PASSWORD", servers.PASSWORD)
+    postgres.run("CREATE TABLE users (id int PRIMARY KEY, name text, n numeric, f float8, at timestamptz, raw bytea);"
+                 "INSERT INTO users VALUES (1, 'Ann', 0.1, 'NaN', '2024-01-01', '\\x00'), (2, 'Bob', NULL, 1.5, NULL, NULL)")  # fmt: skip
+    folder = pipeline({"a.py": HEAD + f"""
 import os
 
 @dp.view(name="source")
@@ -211,18 +205,16 @@ def source():
 
 dp.create_auto_cdc_from_snapshot_flow(target="t", source="source", keys=["id"], stored_as_scd_type=2)
 """})  # fmt: skip
-        run = lambda: strandline.Pipeline(folder, warehouse=warehouse.path).run().flows[0].metrics  # noqa: E731
-        assert run()["num_upserted_rows"] == 2
-        version = warehouse.table("t").version
-        assert run()["num_upserted_rows"] == 0 and warehouse.table("t").version == version
-        postgres.run("UPDATE users SET n = 0.10000000000000001 WHERE id = 1; DELETE FROM users WHERE id = 2;"
-                     "INSERT INTO users VALUES (3, 'Cy', 1, 2, NULL, NULL)")  # fmt: skip
-        run()
-        rows = sorted(warehouse.sql("SELECT id, n, __START_AT, __END_AT FROM t").fetchall(), key=repr)
-        assert rows == [(1, Decimal("0.1"), 0, 2), (1, Decimal("0.10000000000000001"), 2, None), (2, None, 0, 2),
-                        (3, Decimal("1"), 2, None)]  # fmt: skip
-    finally:
-        server.__exit__(None, None, None)
+    run = lambda: strandline.Pipeline(folder, warehouse=warehouse.path).run().flows[0].metrics  # noqa: E731
+    assert run()["num_upserted_rows"] == 2
+    version = warehouse.table("t").version
+    assert run()["num_upserted_rows"] == 0 and warehouse.table("t").version == version
+    postgres.run("UPDATE users SET n = 0.10000000000000001 WHERE id = 1; DELETE FROM users WHERE id = 2;"
+                 "INSERT INTO users VALUES (3, 'Cy', 1, 2, NULL, NULL)")  # fmt: skip
+    run()
+    rows = sorted(warehouse.sql("SELECT id, n, __START_AT, __END_AT FROM t").fetchall(), key=repr)
+    assert rows == [(1, Decimal("0.1"), 0, 2), (1, Decimal("0.10000000000000001"), 2, None), (2, None, 0, 2),
+                    (3, Decimal("1"), 2, None)]  # fmt: skip
 
 
 EXAMPLES = 3  # each one update with all its snapshots
