@@ -1,4 +1,5 @@
-"""Row cases of the shared files declared in Python: a few of each kind, on the paths of the SQL cases."""
+"""Row cases of the shared files declared in Python: every snapshot case, and a few of each other kind, on the paths of the
+SQL cases."""
 
 import re
 import sys
@@ -15,9 +16,16 @@ import test_cases as rows_of  # noqa: E402
 import values  # noqa: E402
 from selection import FAILING, ROW_CASES  # noqa: E402
 
-EVERY = 4  # of how many cases one runs
+EVERY = 4  # of how many other cases one runs
 
-CASES = [case for case in ROW_CASES if not case.target_clauses and case.name not in FAILING][::EVERY]
+CLAUSES_OF_TABLES = {
+    "": "",
+    " TBLPROPERTIES ('delta.columnMapping.mode' = 'name')": "table_properties={'delta.columnMapping.mode': 'name'}",
+}
+
+KNOWN = [case for case in ROW_CASES if case.target_clauses in CLAUSES_OF_TABLES and case.name not in FAILING]
+OF_SNAPSHOTS = [case for case in KNOWN if case.steps[0].flows[0].version is not None]
+CASES = OF_SNAPSHOTS + [case for case in KNOWN if case not in OF_SNAPSHOTS][::EVERY]
 
 CLAUSES = {
     "IGNORE NULL UPDATES ON": "ignore_null_updates_column_list",
@@ -46,8 +54,40 @@ def parameter(clause):
     return name, names(rest) if name.endswith("_list") else rest
 
 
+def version_python(version):
+    """An SQL literal of a version as Python."""
+    time = re.fullmatch(r"TIMESTAMP '(.*)'", version)
+    return f"datetime.datetime.fromisoformat({time.group(1).replace('Z', '+00:00')!r})" if time else version
+
+
+def snapshot_python(flow, name, target, folder, options):
+    read = f"spark.read.schema({loader.ddl(flow.schema)!r}).json({str(folder / flow.name)!r})"
+    if flow.version:
+        source = f"{name}_next"
+        text = f"""
+calls = []
+def {source}(latest):
+    calls.append(latest)
+    if len(calls) == 1:
+        return {read}, {version_python(flow.version)}
+"""
+    else:
+        source = repr(f"{name}_source")
+        text = f"""
+@dp.view(name={source})
+def source():
+    return {read}
+"""
+    return text + f"""
+dp.create_auto_cdc_from_snapshot_flow(target={target!r}, source={source}, keys={[loader.column(key) for key in flow.keys]!r},
+                                      stored_as_scd_type={flow.storage!r}, name={target + "_snapshots"!r}, **{options!r})
+"""
+
+
 def flow_python(flow, name, target, folder):
     options = dict(parameter(clause) for clause in flow.clauses)
+    if flow.version is not None:
+        return snapshot_python(flow, f"{target}_snapshots", target, folder, options)
     schema = loader.ddl(flow.schema)
     return f"""
 @dp.temporary_view(name={name + "_source"!r})
@@ -63,7 +103,9 @@ dp.create_auto_cdc_flow(target={target!r}, source={name + "_source"!r}, keys={[l
 def write_pipeline(jobs, number, folder, landing):
     for job in jobs:
         step = job.steps[min(number, len(job.steps) - 1)]
-        text = f"# {job.case.name}\nfrom pyspark import pipelines as dp\ndp.create_streaming_table({job.target!r})\n"
+        clauses = CLAUSES_OF_TABLES[job.case.target_clauses]
+        text = f"# {job.case.name}\nimport datetime\nfrom pyspark import pipelines as dp\n"
+        text += f"dp.create_streaming_table({job.target!r}, {clauses})\n"
         for flow in step.flows:
             text += flow_python(flow, f"{job.target}_{flow.name}", job.target, landing / job.target)
         (folder / f"{job.target}.py").write_text(text, encoding="utf-8")
@@ -88,5 +130,6 @@ def test_rows(case, outcomes):
 
 
 def test_there_are_cases_of_each_kind():
-    assert {case.storage for case in CASES} == {1, 2, "bitemporal"} and len(CASES) > 20
+    assert {case.storage for case in CASES} == {1, 2, "bitemporal"} and len(CASES) > 60
+    assert {case.storage for case in OF_SNAPSHOTS} == {1, 2} and len(OF_SNAPSHOTS) > 25
     assert {name for case in CASES for step in case.steps for flow in step.flows for name, _ in map(parameter, flow.clauses)}

@@ -192,6 +192,10 @@ def test_passwords_in_sql_are_secrets(warehouse, postgres, monkeypatch):
         warehouse.sql(read.format("secret('NO_SUCH_PASSWORD')"))
     monkeypatch.setenv("TEST_DB_PASSWORD", PASSWORD)
     assert warehouse.sql(read.format("secret('TEST_DB_PASSWORD')")).fetchall() == [(1,)]
+    monkeypatch.setenv("TEST_DB_PASSWORD", "another-one")
+    with pytest.raises(strandline.IoError) as caught:
+        warehouse.sql(read.format("secret('TEST_DB_PASSWORD')"))
+    assert "another-one" not in str(caught.value)
     with pytest.raises(strandline.InvalidArgumentError, match="does not belong into SQL text") as caught:
         warehouse.sql(f"SELECT * FROM read_jdbc(url => '{postgres.url}?user=me&password=abc', dbtable => 't')")
     assert "abc" not in str(caught.value)

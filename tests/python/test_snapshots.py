@@ -217,6 +217,29 @@ dp.create_auto_cdc_from_snapshot_flow(target="t", source="source", keys=["id"], 
                     (3, Decimal("1"), 2, None)]  # fmt: skip
 
 
+def test_a_function_that_asks_a_database(pipeline, warehouse, postgres):
+    """Versions and rows of a server; the password goes to the program with the answer."""
+    postgres.run("CREATE TABLE days (day date, id int, v text); INSERT INTO days VALUES ('2024-01-01', 1, 'a'),"
+                 "('2024-01-02', 1, 'b'), ('2024-01-02', 2, 'c'), ('2024-01-05', 2, 'c')")  # fmt: skip
+    folder = pipeline({"a.py": HEAD + f"""
+def read(query):
+    options = dict(url={postgres.url!r}, user="me", password={servers.PASSWORD!r}, query=query)
+    return spark.read.format("jdbc").options(**options).load()
+
+def next_snapshot(latest):
+    after = "" if latest is None else f"WHERE day > '{{latest}}'"
+    day = read(f"SELECT min(day) AS day FROM days {{after}}").first().day
+    if day is not None:
+        return read(f"SELECT id, v FROM days WHERE day = '{{day}}'"), day
+
+dp.create_auto_cdc_from_snapshot_flow(target="t", source=next_snapshot, keys=["id"], stored_as_scd_type=2)
+"""})  # fmt: skip
+    assert strandline.Pipeline(folder, warehouse=warehouse.path).run().flows[0].metrics["num_batches"] == 3
+    first, second, last = (datetime.date(2024, 1, day) for day in (1, 2, 5))
+    assert sorted(warehouse.sql("SELECT * FROM t").fetchall(), key=repr) == sorted(
+        [(1, "a", first, second), (1, "b", second, last), (2, "c", second, None)], key=repr)  # fmt: skip
+
+
 EXAMPLES = 3  # each one update with all its snapshots
 
 CELLS = st.tuples(st.one_of(st.none(), st.sampled_from(["a", "b", "c'd"])), st.one_of(st.none(), st.integers(0, 2)))
