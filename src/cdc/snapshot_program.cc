@@ -97,22 +97,6 @@ class SnapshotBuilder : public ProgramBuilder {
     return text.empty() ? "true" : text;
   }
 
-  // values_identical without texts of numbers, which all rows would pay for.
-  std::string identical_values(const std::string& a, const std::string& b) const {
-    std::string text = values_equal(a, b);
-    for (const size_t i : values_) {
-      const DataType& type = plan_.columns[i].type;
-      const std::string x = a + "." + column(i);
-      const std::string y = b + "." + column(i);
-      if (type.id == TypeId::kFloat || type.id == TypeId::kDouble) {
-        text += fmt::format(" AND ({0} IS NULL OR {0} <> 0 OR signbit({0}) = signbit({1}))", x, y);
-      } else if (has_look_alikes(type)) {
-        text += fmt::format(" AND {} IS NOT DISTINCT FROM {}", spelling(x), spelling(y));
-      }
-    }
-    return "(" + text + ")";
-  }
-
   // Rows of the snapshot that the target lacks or has otherwise, and rows of the target whose key
   // the snapshot lacks (here is null).
   void find_differences() {
@@ -156,10 +140,10 @@ class SnapshotBuilder : public ProgramBuilder {
           fmt::format(R"(
 SELECT {columns}{history}s.here, t.row_file, t.row_pos, t.row_id
 FROM {snapshot} AS s FULL OUTER JOIN {target} AS t ON {same_key}
-WHERE s.here IS NULL OR t.row_file IS NULL OR NOT {identical})",
+WHERE s.here IS NULL OR t.row_file IS NULL OR NOT {equal})",
                       arg("columns", columns), arg("history", history), arg("snapshot", snapshot_),
                       arg("target", current_rows()), arg("same_key", keys_equal("s", "t")),
-                      arg("identical", identical_values("s", "t"))));
+                      arg("equal", values_equal("s", "t"))));
       differences_ = table("differences");
       make_table("compare", "counts",
                  fmt::format(R"(

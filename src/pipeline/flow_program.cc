@@ -2,6 +2,7 @@
 #include <strandline/program.h>
 
 #include "base/error.h"
+#include "cdc/snapshot_program.h"
 #include "duck/delta_io.h"
 #include "pipeline/flow_run.h"
 #include "sql/duckdb_printer.h"
@@ -15,6 +16,7 @@ constexpr const char* kSource = "strandline_source";
 constexpr const char* kTarget = "strandline_target";
 constexpr const char* kState = "strandline_state";
 constexpr const char* kEdits = "strandline_edits";
+constexpr const char* kVersion = "strandline_version";
 
 std::string ddl(const std::vector<Field>& fields) {
   std::string text;
@@ -37,7 +39,7 @@ ProgramStep::Kind kind_of(cdc::Step::Kind kind) {
   return ProgramStep::Kind::kMake;
 }
 
-std::vector<Field> positioned(const Schema& schema, bool with_row_ids) {
+std::vector<Field> positioned_columns(const Schema& schema, bool with_row_ids) {
   std::vector<Field> fields = schema.fields;
   fields.push_back({duck::kFileColumn, DataType::primitive(TypeId::kInteger), true, {}});
   fields.push_back({duck::kRowColumn, DataType::primitive(TypeId::kLong), true, {}});
@@ -45,6 +47,18 @@ std::vector<Field> positioned(const Schema& schema, bool with_row_ids) {
   fields.push_back({duck::kRowIdColumn, DataType::primitive(TypeId::kLong), true, {}});
   fields.push_back({duck::kRowVersionColumn, DataType::primitive(TypeId::kLong), true, {}});
   return fields;
+}
+
+void put_text(const cdc::Program& program, FlowProgram* printed) {
+  for (const cdc::Step& step : program.steps) {
+    printed->steps.push_back({kind_of(step.kind), step.stage, step.table, step.sql, step.only_if,
+                              step.code, step.message});
+  }
+  printed->target_new = program.target_new;
+  printed->target_dead = program.target_dead;
+  printed->state_new = program.state_new;
+  printed->state_dead = program.state_dead;
+  printed->metrics = program.metrics;
 }
 
 }  // namespace
@@ -75,12 +89,7 @@ Status FlowRun::check_program(Dialect dialect, const cdc::Plan& plan) const {
 }
 
 Result<FlowProgram> FlowRun::print_program(Dialect dialect) {
-  if (takes_snapshots()) {
-    return placed(
-        unsupported("UNSUPPORTED_FEATURE",
-                    "flow '{}': programs of AUTO CDC FROM SNAPSHOT are not printed", flow_.name),
-        flow_.place);
-  }
+  if (takes_snapshots()) return print_snapshot_program(dialect);
   if (!checkpoint_) SL_TRY(start());
   if (!facts_) {
     return placed(not_found("SOURCE_SCHEMA_UNKNOWN",
@@ -132,11 +141,11 @@ Result<FlowProgram> FlowRun::print_program(Dialect dialect) {
   }
   reads(relations.source, events, "The batch: new rows of the source query.");
   if (target) {
-    reads(relations.target, positioned(target->schema, true),
+    reads(relations.target, positioned_columns(target->schema, true),
           "The target as it stands, with the place of each row.");
   }
   if (state) {
-    reads(relations.state, positioned(state->schema, false),
+    reads(relations.state, positioned_columns(state->schema, false),
           "The target's AUTO CDC state as it stands, with the place of each row.");
   }
   if (facts.edited) {
@@ -147,17 +156,59 @@ Result<FlowProgram> FlowRun::print_program(Dialect dialect) {
         "Rows changed by hand since the batch before: 1 for one that is there now and was not, -1 "
         "for one that was.");
   }
-  for (const cdc::Step& step : program.steps) {
-    printed.steps.push_back({kind_of(step.kind), step.stage, step.table, step.sql, step.only_if,
-                             step.code, step.message});
-  }
-  printed.target_new = program.target_new;
-  printed.target_dead = program.target_dead;
-  printed.state_new = program.state_new;
-  printed.state_dead = program.state_dead;
-  printed.metrics = program.metrics;
+  put_text(program, &printed);
   printed.target_columns = ddl(plan.target_schema.fields);
   printed.state_columns = ddl(plan.state_schema.fields);
+  return printed;
+}
+
+Result<FlowProgram> FlowRun::print_snapshot_program(Dialect dialect) {
+  if (dialect != Dialect::kDuckDb) {
+    return placed(
+        unsupported("UNSUPPORTED_IN_DIALECT",
+                    "flow '{}': AUTO CDC FROM SNAPSHOT cannot be printed in Spark SQL", flow_.name),
+        flow_.place);
+  }
+  if (!checkpoint_) SL_TRY(start());
+  if (!facts_) {
+    return placed(not_found("SOURCE_SCHEMA_UNKNOWN",
+                            "flow '{}': the columns of its snapshots are not known before one is "
+                            "taken",
+                            flow_.name),
+                  flow_.place);
+  }
+  cdc::TargetFacts facts;
+  facts.declared = target_->dataset().declared_schema();
+  facts.has_rows = false;
+  cdc::BatchRelations relations;
+  relations.source = kSource;
+  SL_ASSIGN(const auto target, target_->snapshot(*checkpoint_));
+  if (target) {
+    SL_ASSIGN(facts, target_facts(*target, nullptr));
+    if (target_->is_current(*target) && !target->files.empty()) relations.target = kTarget;
+  }
+  SL_ASSIGN(const auto plan, make_plan(facts));
+  cdc::SnapshotFacts snapshot;
+  snapshot.version = fmt::format("(SELECT version FROM {})", kVersion);
+  snapshot.is_first = !checkpoint_->snapshot_version();
+  snapshot.max_delete_ratio = snapshot_options_.max_delete_ratio;
+  SL_ASSIGN(const auto made, cdc::make_snapshot_program(plan, relations, snapshot));
+
+  FlowProgram printed;
+  printed.flow = flow_.name;
+  printed.target = target_->dataset().shown;
+  printed.stored_as = cdc::to_string(plan.scd_type);
+  printed.source_query = sql::print_spark(*flow_.query);
+  printed.reads.push_back(
+      {kSource, ddl(facts_->schema.fields), "The snapshot: all rows of the source query."});
+  printed.reads.push_back({kVersion, ddl({{"version", plan.sequence_type, true, {}}}),
+                           "The snapshot's version, in one row."});
+  if (!relations.target.empty()) {
+    printed.reads.push_back({kTarget, ddl(positioned_columns(target->schema, true)),
+                             "The target as it stands, with the place of each row."});
+  }
+  put_text(made.program, &printed);
+  printed.target_columns = ddl(plan.target_schema.fields);
   return printed;
 }
 

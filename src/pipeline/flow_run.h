@@ -112,6 +112,7 @@ class FlowRun {
   Status check_program(Dialect dialect, const cdc::Plan& plan) const;
   // Of a BITEMPORAL table rows cannot be changed by hand.
   Status check_edits(const cdc::Plan& plan, const std::vector<Target::Versions>& edits) const;
+  Result<FlowProgram> print_snapshot_program(Dialect dialect);
   // snapshot_flow.cc
   bool takes_snapshots() const {
     return flow_.declaration && flow_.declaration->clauses.from_snapshot;

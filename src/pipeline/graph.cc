@@ -839,6 +839,7 @@ std::string draw_graph(const PipelineSpec& spec, const Graph& graph) {
         label += ", SCD TYPE 1";
       }
       out += fmt::format("  <- flow {}  [{}]\n", flow.name, label);
+      if (!flow.snapshot_function.empty()) out += "       <- a function of the program\n";
       if (!flow.query) continue;
       for (const auto& name : sources(*flow.query)) out += fmt::format("       <- {}\n", name);
     }

@@ -43,7 +43,8 @@ class Scenario:
         self.version_type = rng.choice([None, *VERSIONS])  # None: counted
         self.track = ""
         if self.storage == 2 and rng.random() < 0.6:
-            some = rng.sample(list(self.columns), rng.randint(1, len(self.columns)))
+            there = list(self.columns_at(0))  # a list names what every snapshot has
+            some = rng.sample(there, rng.randint(1, len(there)))
             self.track = f"TRACK HISTORY ON {rng.choice(['', '* EXCEPT '])}({', '.join(some)})"
         self.snapshots, table = [], {}
         for _ in range(SNAPSHOTS):
@@ -108,6 +109,17 @@ class Scenario:
                 f"{self.clauses()}")
 
 
+def bag(folder, table):
+    """Rows under the equality of AUTO CDC, where -0.0 is 0.0."""
+    def plain(value):
+        if isinstance(value, dict):
+            return {name: plain(inner) for name, inner in value.items()}
+        if isinstance(value, list):
+            return [plain(inner) for inner in value]
+        return 0.0 if value == 0 and isinstance(value, float) else value
+    return rows_as_bag([plain(row) for row in query(folder / "w", f"SELECT * FROM {table}")])
+
+
 def ddl(schema):
     return ", ".join(f"{quote(name)} {kind}" for name, kind in schema)
 
@@ -131,5 +143,5 @@ def test_snapshots_equal_their_differences(seed, tmp_path):
             run = run_pipeline(tmp_path / name, tmp_path / "w")
             assert run.ok, f"seed {seed}, {name}, snapshot {number}\n{run.explain()}"
         for scenario in scenarios:
-            ours, theirs = (rows_as_bag(query(tmp_path / "w", f"SELECT * FROM {kind}_{scenario.name}")) for kind in "sc")
+            ours, theirs = (bag(tmp_path, f"{kind}_{scenario.name}") for kind in "sc")
             assert ours == theirs, f"seed {seed}, {scenario.name} after snapshot {number}: {scenario.__dict__}"
