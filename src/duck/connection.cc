@@ -7,6 +7,7 @@
 #include "base/secrets.h"
 #include "duck/boolean_only.h"
 #include "duck/curve_function.h"
+#include "duck/decimal_quotient.h"
 #include "duck/engine.h"
 #include "duck/file_sets.h"
 #include "duck/json_fields.h"
@@ -338,6 +339,7 @@ Result<std::shared_ptr<Database>> Database::open(const DatabaseOptions& options)
   SL_TRY(register_row_id_function(raw(*connection), database->row_id_collectors()));
   SL_TRY(register_json_fields_function(raw(*connection)));
   SL_TRY(register_boolean_only(raw(*connection)));
+  SL_TRY(register_decimal_quotient(raw(*connection)));
   return std::shared_ptr<Database>(std::move(database));
 }
 
@@ -438,11 +440,18 @@ Status stream(Connection& connection, const std::string& sql,
 
 std::string quote_literal(const std::string& text) {
   std::string quoted = "'";
+  bool has_zero = false;
   for (const char c : text) {
+    if (c == '\0') {  // would end the whole statement
+      quoted += "' || chr(0) || '";
+      has_zero = true;
+      continue;
+    }
     if (c == '\'') quoted += '\'';
     quoted += c;
   }
-  return quoted + "'";
+  quoted += "'";
+  return has_zero ? "(" + quoted + ")" : quoted;
 }
 
 std::string quote_name(const std::string& name) {

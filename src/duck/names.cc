@@ -33,7 +33,7 @@ std::string rebuild(const std::string& expression, const DataType& type, ColumnM
                     bool to_table, bool always, int depth) {
   if (type.id == TypeId::kVoid) return "NULL";
   if (!type.is_nested() || (!always && !differs(type, mode))) return expression;
-  const std::string variable = fmt::format("x{}", depth);
+  const std::string variable = fmt::format("__strandline_x{}", depth);
   switch (type.id) {
     case TypeId::kArray:
       return fmt::format("list_transform({}, lambda {}: {})", expression, variable,

@@ -173,7 +173,14 @@ class Optimizer {
       }
       by_number.push_back(&files);
     }
-    if (rows.empty()) rows = "SELECT 0 AS __strandline_group WHERE false";
+    if (rows.empty()) {
+      rows = "SELECT 0 AS __strandline_group";
+      for (const Field* const field : columns) {
+        rows += fmt::format(", {} AS {}", partition_literal(std::nullopt, field->type),
+                            quote_name(field->name));
+      }
+      rows += " WHERE false";
+    }
     auto found = connection_.query(
         fmt::format("SELECT __strandline_group FROM ({}) AS t WHERE {}", rows, *options_.where));
     if (!found.ok()) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <limits>
 
 #include "base/error.h"
 #include "sql/duckdb_printer.h"
@@ -135,13 +134,10 @@ Status RowRules::add(const delta::ColumnRule& rule, const Schema& schema) {
   }
   if (rule.identity) {
     SL_ASSIGN(const auto first, rule.identity->next());
-    Identity identity{field.name, *rule.identity,
+    Identity identity{field.name, *rule.identity, first,
                       fmt::format("__strandline_identity_{}", ++next_sequence)};
-    SL_TRY(connection_->execute(fmt::format(
-        "CREATE TEMP SEQUENCE {} INCREMENT BY {} MINVALUE {} MAXVALUE {} START WITH {}",
-        quote_name(identity.sequence), rule.identity->step,
-        // The least BIGINT has no literal.
-        std::numeric_limits<int64_t>::min() + 1, std::numeric_limits<int64_t>::max(), first)));
+    SL_TRY(connection_->execute(fmt::format("CREATE TEMP SEQUENCE {} MINVALUE 0 START WITH 0",
+                                            quote_name(identity.sequence))));
     identities_.push_back(std::move(identity));
   }
   return {};
@@ -172,7 +168,7 @@ Result<std::string> RowRules::apply(const std::string& rows) {
   };
   std::string items;
   for (const auto& identity : identities_) {
-    filled(&items, identity.column, fmt::format("nextval({})", quote_literal(identity.sequence)));
+    filled(&items, identity.column, identity.next_value());
   }
   replace(items);
   items.clear();
@@ -189,19 +185,43 @@ Result<std::string> RowRules::apply(const std::string& rows) {
 
 Status RowRules::fill_identity(const std::string& temporary_table) {
   for (const auto& identity : identities_) {
-    auto filled = connection_->execute(
-        fmt::format("UPDATE {0} SET {1} = nextval({2}) WHERE {1} IS NULL", temporary_table,
-                    quote_name(identity.column), quote_literal(identity.sequence)));
+    auto filled = connection_->execute(fmt::format("UPDATE {0} SET {1} = {2} WHERE {1} IS NULL",
+                                                   temporary_table, quote_name(identity.column),
+                                                   identity.next_value()));
     if (!filled.ok()) return explain(std::move(filled).error());
   }
   return {};
 }
 
+// Wider than BIGINT, so that the last value can be given out.
+std::string RowRules::Identity::next_value() const {
+  return fmt::format("CAST(CAST('{}' AS HUGEINT) + CAST(nextval({}) AS HUGEINT) * {} AS BIGINT)",
+                     first, quote_literal(sequence), rule.step);
+}
+
+std::optional<int64_t> RowRules::Identity::value_at(int64_t steps) const {
+  int64_t value = 0;
+  if (__builtin_mul_overflow(steps, rule.step, &value) ||
+      __builtin_add_overflow(first, value, &value)) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+Result<std::optional<int64_t>> RowRules::last_step(const Identity& identity) const {
+  SL_ASSIGN(const auto rows,
+            connection_->query(fmt::format("SELECT last_value FROM duckdb_sequences() WHERE "
+                                           "temporary AND sequence_name = {}",
+                                           quote_literal(identity.sequence))));
+  if (rows.rows.empty() || !rows.rows[0][0]) return std::optional<int64_t>();
+  return std::optional<int64_t>(std::stoll(*rows.rows[0][0]));
+}
+
 Error RowRules::explain(Error error) const {
+  if (error.code != "ENGINE_ERROR") return error;
   for (const auto& identity : identities_) {
-    const bool is_at_end = error.message.find(identity.sequence + "\"") != std::string::npos &&
-                           error.message.find("nextval") != std::string::npos;
-    if (!is_at_end) continue;
+    const auto last = last_step(identity);
+    if (!last.ok() || !*last || identity.value_at(**last)) continue;
     return invalid_data("DELTA_IDENTITY_COLUMN_EXHAUSTED",
                         "the identity column {} has too few BIGINTs left for the new rows, in "
                         "steps of {}: give it values by hand, or make the table anew",
@@ -215,15 +235,12 @@ Status RowRules::keep_identity(delta::Transaction* transaction) const {
   Schema schema = transaction->snapshot().schema;
   bool moved = false;
   for (const auto& identity : identities_) {
-    const auto used = fmt::format(
-        "FROM duckdb_sequences() WHERE temporary AND sequence_name = {} AND last_value IS NOT NULL",
-        quote_literal(identity.sequence));
-    SL_ASSIGN(const auto any, connection_->query_int("SELECT count(*) " + used));
-    if (any == 0) continue;
-    auto rule = identity.rule;
-    SL_ASSIGN(rule.high_water_mark, connection_->query_int("SELECT last_value " + used));
+    SL_ASSIGN(const auto last, last_step(identity));
     const auto index = schema.find(identity.column);
-    if (!index) continue;
+    if (!last || !index) continue;
+    auto rule = identity.rule;
+    rule.high_water_mark = identity.value_at(*last);
+    if (!rule.high_water_mark) continue;
     delta::set_identity(&schema.fields[*index], rule);
     moved = true;
   }

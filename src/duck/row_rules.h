@@ -56,7 +56,7 @@ class RowRules {
   // once. Errors: as running what apply() gives.
   Status fill_identity(const std::string& temporary_table);
 
-  // What the engine says of a sequence that is at its end, in words of the identity column:
+  // An error of rows that need more values than an identity column has left:
   // DELTA_IDENTITY_COLUMN_EXHAUSTED. Other errors stay as they are.
   Error explain(Error error) const;
 
@@ -75,8 +75,15 @@ class RowRules {
   struct Identity {
     std::string column;
     delta::IdentityRule rule;
-    std::string sequence;
+    int64_t first = 0;     // value of the next row
+    std::string sequence;  // 0, 1, 2, ...: of steps from the first value
+
+    std::string next_value() const;  // DuckDB text
+    // The value so many steps on; nothing beyond BIGINT.
+    std::optional<int64_t> value_at(int64_t steps) const;
   };
+  // Steps of the last value given out; nothing if none was.
+  Result<std::optional<int64_t>> last_step(const Identity& identity) const;
 
   explicit RowRules(Connection& connection) : connection_(&connection) {}
   Status add(const delta::ColumnRule& rule, const Schema& schema);

@@ -61,7 +61,7 @@ enum class MemberRule { kNotNull, kVoid };
 // SQL that is true where a value breaks a rule inside it; empty when none can.
 std::string inner_violation(const std::string& value, const DataType& type, MemberRule rule,
                             int depth) {
-  const std::string variable = fmt::format("n{}", depth);
+  const std::string variable = fmt::format("__strandline_n{}", depth);
   const auto any_element = [&](const std::string& list, const DataType& element, bool may_be_null) {
     std::string broken = inner_violation(variable, element, rule, depth + 1);
     if (!may_be_null && rule == MemberRule::kNotNull) {
@@ -127,6 +127,27 @@ DataType with_void_as(DataType type, const DataType& given) {
     default:
       return type;
   }
+}
+
+// "s.a, s.b": the members that may not be null, of a column that is no such thing itself.
+std::string strict_members(const std::string& name, const DataType& type) {
+  std::string members;
+  const auto add = [&](const std::string& found) {
+    if (!found.empty()) members += (members.empty() ? "" : ", ") + found;
+  };
+  if (type.id == TypeId::kStruct) {
+    for (const Field& field : *type.fields) {
+      if (!field.nullable) add(name + "." + field.name);
+      add(strict_members(name + "." + field.name, field.type));
+    }
+  } else if (type.id == TypeId::kArray) {
+    if (!type.contains_null) add(name + ".element");
+    add(strict_members(name + ".element", *type.element));
+  } else if (type.id == TypeId::kMap) {
+    if (!type.contains_null) add(name + ".value");
+    add(strict_members(name + ".value", *type.element));
+  }
+  return members;
 }
 
 Error null_violation(const std::string& column, const std::string& table_path) {
@@ -415,8 +436,12 @@ Status FileWriter::plan(const std::string& query) {
     if (!field.nullable && field.type.is_nested()) {
       broken = own + " IS NULL" + (broken.empty() ? "" : " OR " + broken);
     }
+    const std::string inner = strict_members(field.name, field.type);
+    const std::string strict = field.nullable  ? inner
+                               : inner.empty() ? field.name
+                                               : field.name + " or " + inner;
     std::string in_file =
-        guarded(to_file(own, field.type, mode_), broken, null_violation(field.name, table_.path()));
+        guarded(to_file(own, field.type, mode_), broken, null_violation(strict, table_.path()));
     stored_values.push_back(guarded(in_file, inner_violation(own, field.type, MemberRule::kVoid, 0),
                                     void_violation(field.name, table_.path())));
   }

@@ -48,6 +48,14 @@ struct CastPlace {
                             "column {} of {} is {} and cannot take {}: cast the value", column.name,
                             table, to_sql(column.type), to_sql(source));
   }
+  Error other_members(const DataType& given, const DataType& wanted) const {
+    return invalid_argument(
+        "DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION",
+        "column {} of {} holds {}, and the value is {}: give all of its fields and no others, set "
+        "the fields one by one as in SET {}.{} = ..., or use WITH SCHEMA EVOLUTION",
+        column.name, table, to_sql(wanted), to_sql(given), column.name,
+        wanted.fields->front().name);
+  }
 };
 
 // A value to cast: its text, and how many lambdas are around.
@@ -78,6 +86,12 @@ Result<std::string> cast_struct(const Item& from, const DataType& to, const Cast
         "a struct in column {} of {} has {} fields, but the rows give {}, and "
         "they go by position: give all of {}, or use INSERT INTO ... BY NAME",
         place.column.name, place.table, wanted.size(), given.size(), to_sql(to));
+  }
+  if (place.structs_by == StructsBy::kWholeName) {
+    for (const auto& field : given) {
+      if (member_of(to, field.name) == nullptr) return place.other_members(from.type, to);
+    }
+    if (given.size() != wanted.size()) return place.other_members(from.type, to);
   }
   for (const auto& field : given) {
     if (!by_position && member_of(to, field.name) == nullptr) return place.misfit();

@@ -10,8 +10,9 @@
 
 namespace strandline::engine {
 
-// How the members of a struct find their places: by name, or by position whatever their names are.
-enum class StructsBy { kName, kPosition };
+// How the members of a struct find their places: by name, where missing ones become null or are an
+// error, or by position whatever their names are.
+enum class StructsBy { kName, kWholeName, kPosition };
 
 // Names and types a query gives. What is nothing but NULL, which the engine calls an INTEGER, is
 // VOID here, also inside other types (the items of array()): any column takes it.
@@ -21,9 +22,10 @@ Result<std::vector<duck::ResultColumn>> given_columns(duck::Connection& connecti
 // DuckDB text that gives value (a column reference of the source's type) as the column's type.
 // Casts up, or checks each value: a number that does not fit exactly is CAST_OVERFLOW, text that
 // does not parse is CAST_INVALID_INPUT, a null in a NOT NULL column is
-// DELTA_NOT_NULL_CONSTRAINT_VIOLATED. Members of structs that go by name may be missing and are
-// then null. Errors: kInvalidArgument INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST for types that
-// never fit, INSERT_COLUMN_ARITY_MISMATCH... for structs by position.
+// DELTA_NOT_NULL_CONSTRAINT_VIOLATED.
+// Errors: kInvalidArgument INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST for types that never fit,
+// INSERT_COLUMN_ARITY_MISMATCH... for structs by position, DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION
+// for structs by whole name that have other members.
 Result<std::string> assign(const std::string& value, const duck::ResultColumn& source,
                            const Field& column, const std::string& table,
                            StructsBy structs_by = StructsBy::kName);

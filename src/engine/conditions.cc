@@ -7,6 +7,7 @@
 #include "duck/boolean_only.h"
 #include "engine/engine_errors.h"
 #include "engine/names.h"
+#include "sql/duckdb_printer.h"
 
 namespace strandline::engine {
 namespace {
@@ -87,6 +88,18 @@ Status check_condition(duck::Connection& connection, const std::string& conditio
   const auto& type = (*columns)[0].engine_type;
   if (type == "BOOLEAN" || condition == "NULL") return {};
   return not_boolean(type, place);
+}
+
+Status refuse_chance(const sql::ExprPtr& condition, const char* verb) {
+  if (!condition) return {};
+  const auto calls = sql::nondeterministic_calls(*condition);
+  if (calls.empty()) return {};
+  const auto& place = calls[0].place.line > 0 ? calls[0].place : condition->place;
+  return at(unsupported("DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED",
+                        "a condition of {} cannot call {}, which answers differently each time: "
+                        "compute it into a table first",
+                        verb, calls[0].text),
+            place);
 }
 
 }  // namespace strandline::engine

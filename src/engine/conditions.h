@@ -5,6 +5,7 @@
 #include <string>
 
 #include "duck/connection.h"
+#include "sql/expr.h"
 
 namespace strandline::engine {
 
@@ -16,5 +17,9 @@ Status check_conditions(duck::Connection& connection, const std::string& query);
 // A condition over a relation. Errors: the same, unknown names.
 Status check_condition(duck::Connection& connection, const std::string& condition,
                        const std::string& from, const SourcePlace& place);
+
+// Which rows a statement changes must not depend on chance: the condition is asked more than once.
+// Errors: DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED naming the function and the verb.
+Status refuse_chance(const sql::ExprPtr& condition, const char* verb);
 
 }  // namespace strandline::engine

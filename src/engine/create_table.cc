@@ -196,6 +196,13 @@ Status try_create_table(const Context& context, const sql::CreateTable& statemen
                         statement.options.columns.empty();
     if (adopts) return warehouse->register_location(*place.external, table.path());
     if (statement.if_not_exists) return {};
+    if (place.external) {
+      return at(already_exists("TABLE_OR_VIEW_ALREADY_EXISTS",
+                               "LOCATION '{}' holds a table already: leave out the columns and AS "
+                               "to take it as it is, or name another folder",
+                               table.path()),
+                statement.name.place);
+    }
     return at(already_exists("TABLE_OR_VIEW_ALREADY_EXISTS",
                              "{} exists: use CREATE TABLE IF NOT EXISTS or CREATE OR REPLACE TABLE",
                              place.name),

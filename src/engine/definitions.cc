@@ -28,6 +28,16 @@ std::string view_query_text(const std::string& text) {
   return "";
 }
 
+// What DROP names, as far as the parsed statement does not tell.
+DropKind kind_of(const std::string& text) {
+  const auto lexed = sql::lex(text, "");
+  if (lexed.tokens.size() < 2) return DropKind::kOther;
+  const auto& word = lexed.tokens[1].upper;
+  return word == "STREAMING"      ? DropKind::kStreamingTable
+         : word == "MATERIALIZED" ? DropKind::kMaterializedView
+                                  : DropKind::kOther;
+}
+
 }  // namespace
 
 Status create_schema(const Context& context, const sql::CreateSchema& statement) {
@@ -101,7 +111,8 @@ Status create_view(Context& context, const sql::CreateView& statement, const std
   return {};
 }
 
-Status drop(Context& context, const sql::Drop& statement) {
+Status drop(Context& context, const sql::Drop& statement, const std::string& text) {
+  const DropKind kind = kind_of(text);
   SL_ASSIGN(auto* warehouse, context.needs_warehouse());
   const auto finish = [&statement](Status status) -> Status {
     if (status.ok()) return {};
@@ -136,12 +147,21 @@ Status drop(Context& context, const sql::Drop& statement) {
         invalid_argument("EXPECT_TABLE_NOT_VIEW", "{} is a view: use DROP VIEW", name.to_string()),
         statement.name.place);
   }
-  SL_ASSIGN(const bool declared, drop_declared_table(context, statement, name));
+  SL_ASSIGN(const bool declared, drop_declared_table(context, statement, kind, name));
   if (declared) return {};
   SL_ASSIGN(const bool is_table, warehouse->table_exists(name));
   SL_ASSIGN(const bool is_external, warehouse->is_external(name));
   if (!is_table && !is_external)
     return finish(table_missing(*warehouse, name, statement.name.place));
+  if (kind != DropKind::kOther && is_table) {
+    SL_ASSIGN(const auto found, find_table(context, statement.name));
+    if (!belongs_to_pipeline(*found.snapshot)) {
+      const bool wants_view = kind == DropKind::kMaterializedView;
+      return at(invalid_argument(wants_view ? "NOT_A_MATERIALIZED_VIEW" : "NOT_A_STREAMING_TABLE",
+                                 "{} is a plain table: use DROP TABLE", name.to_string()),
+                statement.name.place);
+    }
+  }
   return finish(warehouse->drop_table(name));
 }
 

@@ -45,6 +45,11 @@ const std::vector<Message>& messages() {
        "the struct has no field $1; near are $2", true},
       {R"re(Cannot extract field '([^']*)' from expression "([^"]*)" because)re",
        "INVALID_EXTRACT_BASE_FIELD_TYPE", "$2 is no struct: it has no field $1", true},
+      {R"re(Column "([^"]*)" in EXCLUDE list not found)re", kUnresolved,
+       "EXCEPT names $1, which is no column here", true},
+      {R"re(Column "([^"]*)" does not exist on (left|right) side of join)re",
+       "UNRESOLVED_USING_COLUMN_FOR_JOIN", "USING names $1, which the $2 side of the join has not",
+       true},
       {R"re(Ambiguous reference to column name "([^"]*)" \(use: (.*)\))re", "AMBIGUOUS_REFERENCE",
        "the column $1 is in several relations: write which is meant, as in $2", true},
       {R"re(Ambiguous reference to table "([^"]*)")re", "AMBIGUOUS_REFERENCE",
@@ -104,6 +109,14 @@ const std::vector<Message>& messages() {
        "the $1 of a number is out of the range of its type: cast it to a larger one"},
       {R"re(Overflow on (\S+))re", "ARITHMETIC_OVERFLOW",
        "$1 is out of the range of its type: cast to a larger one"},
+      {R"re(Could not parse string "([\s\S]*)" according to format specifier)re",
+       "CANNOT_PARSE_TIMESTAMP",
+       "the text '$1' is not of the pattern given: use try_to_date or try_to_timestamp for null "
+       "instead"},
+      {R"re((missing [\])]|unexpected \)|bad repetition operator|no argument for repetition operator|invalid (?:escape sequence|character class range|perl operator|named capture group|UTF-8|repetition size)|trailing \\ at end of regexp)(?:: ([\s\S]*))?)re",
+       "INVALID_PARAMETER_VALUE.PATTERN",
+       "the regular expression is not understood ($1 $2): RE2's syntax is meant, without "
+       "look-around"},
       {R"re(Map keys must be unique)re", "DUPLICATED_MAP_KEY", "a map has a key twice"},
       {R"re(Map keys can not be NULL)re", "NULL_MAP_KEY", "a map has a null key"},
       {R"re(Failure in decode)re", "INVALID_UTF8_STRING",
@@ -134,6 +147,15 @@ std::string without_own_names(std::string text) {
   static const std::regex kQualifier(R"re("?__strandline_\w*"?\.?)re");
   text = std::regex_replace(text, kCandidate, "");
   return std::regex_replace(text, kQualifier, "");
+}
+
+// A list of names near by that has none.
+std::string without_empty_list(std::string text) {
+  for (const std::string end : {"; near are", "; there are"}) {
+    while (!text.empty() && (text.back() == ' ' || text.back() == ',')) text.pop_back();
+    if (text.ends_with(end)) text.erase(text.size() - end.size());
+  }
+  return text;
 }
 
 std::string filled(const Message& message, const std::smatch& found) {
@@ -175,8 +197,15 @@ std::string spark_type(const std::string& engine_type) {
 
 Error in_users_words(Error error, const sql::Statement& statement) {
   if (error.code != "ENGINE_ERROR") return at(std::move(error), statement.place);
-  const auto text = what_it_says(error.message);
-  error.message = without_own_names(text);
+  // What this program was doing may stand before what the engine says.
+  static const std::regex kClass(
+      R"re(: (?:Binder|Conversion|Out of Range|Invalid Input|Catalog|Not implemented) Error: )re");
+  std::smatch of_class;
+  std::string doing;
+  if (std::regex_search(error.message, of_class, kClass) && of_class.position(0) > 0)
+    doing = error.message.substr(0, static_cast<size_t>(of_class.position(0)) + 2);
+  const auto text = what_it_says(error.message.substr(doing.size()));
+  error.message = doing + without_own_names(text);
   for (const auto& message : messages()) {
     std::smatch found;
     if (!std::regex_search(text, found, std::regex(message.pattern),
@@ -184,7 +213,7 @@ Error in_users_words(Error error, const sql::Statement& statement) {
       continue;
     }
     error.code = message.code;
-    error.message = without_own_names(filled(message, found));
+    error.message = doing + without_empty_list(without_own_names(filled(message, found)));
     if (error.code == kBadCast || error.code == kCastOverflow) error.message += kTryCast;
     // A relation that is not known here may well be named rightly elsewhere.
     if (!message.of_name || (error.place && text.starts_with("Referenced table"))) break;

@@ -1,12 +1,14 @@
 #include "engine/explain.h"
 
 #include <algorithm>
+#include <sstream>
 
 #include "base/error.h"
 #include "engine/conditions.h"
 #include "engine/listing.h"
 #include "engine/names.h"
 #include "engine/relations.h"
+#include "engine/rows.h"
 #include "engine/target.h"
 #include "sql/duckdb_printer.h"
 
@@ -41,21 +43,25 @@ class Explainer {
       add(fmt::format("{} version {}: files: those of the partitions overwritten leave, of {}",
                       target.found.table.path(), target.view->version, target.view->files.size()));
     }
+    SL_TRY(check_insert(context_, insertion));
     return query(*insertion.query);
   }
 
   Status rows(const sql::Update& update) {
     SL_ASSIGN(const auto target, find_target(context_, update.table, update.alias, "UPDATE", true));
+    SL_TRY(check_update(context_, update));
     return target_rows(target, update.where);
   }
 
   Status rows(const sql::Delete& removal) {
     SL_ASSIGN(const auto target,
               find_target(context_, removal.table, removal.alias, "DELETE", true));
+    SL_TRY(refuse_chance(removal.where, "DELETE"));
     return target_rows(target, removal.where);
   }
 
   Status rows(const sql::Merge& merge) {
+    SL_TRY(check_merge(context_, merge));
     SL_ASSIGN(const auto target, find_target(context_, merge.table, merge.alias, "MERGE", true));
     const sql::Relation& source = *merge.source;
     std::string alias = source.alias ? source.alias->text : "";
@@ -117,7 +123,7 @@ class Explainer {
     SL_ASSIGN(const auto scan, scan_target(relations_, target, reads.selection.files));
     std::string condition = "true";
     if (where) {
-      SL_ASSIGN(condition, relations_.print(*where, target.names));
+      SL_ASSIGN(condition, relations_.print(*where, target.names, scan));
       SL_TRY(check_condition(*context_.connection, condition, scan, where->place));
     }
     return plan(fmt::format("SELECT * FROM {} WHERE {}", scan, condition));
@@ -125,7 +131,10 @@ class Explainer {
 
   Status plan(const std::string& query) {
     SL_ASSIGN(const auto plan, context_.connection->query("EXPLAIN " + query));
-    for (const auto& row : plan.rows) plans_.push_back(row.back().value_or(""));
+    for (const auto& row : plan.rows) {
+      std::istringstream lines(row.back().value_or(""));
+      for (std::string line; std::getline(lines, line);) plans_.push_back(line);
+    }
     return {};
   }
 

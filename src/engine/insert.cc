@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "delta/column_rules.h"
 #include "engine/assignment.h"
 #include "engine/conditions.h"
 #include "engine/names.h"
@@ -56,6 +55,7 @@ class Insertion {
         staged_(*context.connection, "inserted") {}
 
   Result<ChangedRows> run();
+  Status check() { return read_rows(); }
   // An error of run() that says more where a file of the query caused it.
   Error explain(Error error) const { return relations_.explain(std::move(error)); }
 
@@ -228,9 +228,10 @@ Status Insertion::plan_overwrite(duck::TableChange* change) {
 
 // Old rows of the condition go; every new row must be of it.
 Status Insertion::plan_replace_where(duck::TableChange* change) {
-  SL_ASSIGN(const auto condition, relations_.print(*statement_.replace_where, target_.names));
+  SL_TRY(refuse_chance(statement_.replace_where, "REPLACE WHERE"));
   reads_ = reads_of(relations_, target_, statement_.replace_where);
   SL_ASSIGN(const auto scan, scan_target(relations_, target_, reads_->selection.files));
+  SL_ASSIGN(const auto condition, relations_.print(*statement_.replace_where, target_.names, scan));
   SL_TRY(check_condition(*context_.connection, condition, scan, statement_.replace_where->place));
   const auto violated = duck::quote_literal(
       fmt::format("[DELTA_REPLACE_WHERE_MISMATCH] a row to be written to {} does not meet REPLACE "
@@ -308,19 +309,7 @@ Result<ChangedRows> Insertion::run() {
 
 }  // namespace
 
-namespace {
-
-// Two writers that give out values of an identity column at once cannot both have theirs.
-bool gives_identity(const delta::Snapshot& snapshot) {
-  const auto rules = delta::table_rules(snapshot.metadata, snapshot.schema);
-  return rules.ok() && std::any_of(rules->columns.begin(), rules->columns.end(),
-                                   [](const auto& rule) { return rule.identity.has_value(); });
-}
-
-}  // namespace
-
 Result<ChangedRows> insert(const Context& context, const sql::Insert& statement) {
-  constexpr int kAttempts = 20;
   const bool append = statement.mode == sql::InsertMode::kAppend;
   for (int attempt = 1;; ++attempt) {
     SL_ASSIGN(auto target, find_target(context, statement.table, std::nullopt,
@@ -329,11 +318,17 @@ Result<ChangedRows> insert(const Context& context, const sql::Insert& statement)
     Insertion insertion(context, statement, std::move(target));
     auto changed = insertion.run();
     if (changed.ok()) return changed;
-    const bool again = append && attempt < kAttempts &&
-                       changed.error().code == "DELTA_METADATA_CHANGED" &&
-                       gives_identity(*snapshot);
-    if (!again) return insertion.explain(std::move(changed).error());
+    if (!append || !lost_identity_race(changed.error(), *snapshot, attempt))
+      return insertion.explain(std::move(changed).error());
   }
+}
+
+Status check_insert(const Context& context, const sql::Insert& statement) {
+  const bool append = statement.mode == sql::InsertMode::kAppend;
+  SL_ASSIGN(auto target, find_target(context, statement.table, std::nullopt,
+                                     append ? "INSERT" : "INSERT OVERWRITE", !append));
+  if (!append) SL_TRY(refuse_chance(statement.replace_where, "REPLACE WHERE"));
+  return Insertion(context, statement, std::move(target)).check();
 }
 
 }  // namespace strandline::engine

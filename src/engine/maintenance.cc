@@ -6,10 +6,12 @@
 #include "delta/restore.h"
 #include "delta/vacuum.h"
 #include "duck/optimize.h"
+#include "engine/conditions.h"
 #include "engine/listing.h"
 #include "engine/names.h"
 #include "engine/relations.h"
 #include "engine/write_rows.h"
+#include "pipeline/sources.h"
 #include "sql/query.h"
 
 namespace strandline::engine {
@@ -52,7 +54,11 @@ Result<std::string> optimize(const Context& context, const sql::Optimize& statem
   Relations relations(context);
   std::string predicate = "[]";
   if (statement.where != nullptr) {
-    SL_ASSIGN(options.where, relations.print(*statement.where));
+    SL_TRY(refuse_chance(statement.where, "OPTIMIZE"));
+    const auto rows = pipeline::empty_relation(found.snapshot->schema) + " AS " +
+                      duck::quote_name(statement.table.parts.back());
+    SL_ASSIGN(options.where, relations.print(*statement.where, {statement.table}, rows));
+    SL_TRY(check_condition(*context.connection, *options.where, rows, statement.where->place));
     predicate = json_array({sql::print_spark(*statement.where)});
   }
   std::vector<std::string> zorder_by;

@@ -49,10 +49,12 @@ class Merger {
         new_rows_(connection_, "new_rows") {}
 
   Result<ChangedRows> run();
+  Status check();
   Error explain(Error error) const { return relations_.explain(std::move(error)); }
 
  private:
-  Status keep_source();
+  // Keeps its rows, or for a check none of them.
+  Status keep_source(bool with_rows);
   Status check_source_names();
   bool is_read(const std::string& column) const;
   Status evolve();
@@ -175,7 +177,7 @@ const std::vector<sql::TableName>& Merger::names(When when) const {
   return both_names_;
 }
 
-Status Merger::keep_source() {
+Status Merger::keep_source(bool with_rows) {
   const sql::Relation& source = *statement_.source;
   SL_ASSIGN(const auto query, relations_.print(*sql::select_all(statement_.source)));
   SL_ASSIGN(columns_, given_columns(connection_, query));
@@ -200,7 +202,8 @@ Status Merger::keep_source() {
     kept += fmt::format("{}c{}", kept.empty() ? "" : ", ", i);
     named += fmt::format("c{} AS {}, ", i, duck::quote_name(columns_[i].name));
   }
-  SL_ASSIGN(source_rows_, source_.keep(fmt::format("SELECT * FROM ({}) AS kept({})", query, kept)));
+  SL_ASSIGN(source_rows_, source_.keep(fmt::format("SELECT * FROM ({}) AS kept({}){}", query, kept,
+                                                   with_rows ? "" : " LIMIT 0")));
   source_sql_ = fmt::format("(SELECT {}rowid AS {} FROM {}) AS {}", named, kSourceRow,
                             source_.name(), duck::quote_name(alias_));
   both_names_ = target_.names;
@@ -340,7 +343,8 @@ Status Merger::add_star_value(Clause& clause, std::vector<size_t> path, const Fi
 
 Result<std::string> Merger::read_condition(const sql::ExprPtr& condition, When when,
                                            const SourcePlace& place) {
-  SL_ASSIGN(auto text, relations_.print(*condition, names(when)));
+  SL_TRY(refuse_chance(condition, "MERGE"));
+  SL_ASSIGN(auto text, relations_.print(*condition, names(when), from(when)));
   SL_TRY(check_condition(connection_, text, from(when), place));
   return text;
 }
@@ -356,13 +360,16 @@ Status Merger::read_clauses() {
   SL_ASSIGN(on_, read_condition(statement_.on, When::kMatched, statement_.on->place));
   for (size_t i = 0; i < statement_.clauses.size(); ++i) {
     const auto& text = statement_.clauses[i];
-    clauses_.push_back({&text, "", NewValues(target_, fmt::format("set_{}", i))});
+    clauses_.push_back(
+        {&text, "",
+         NewValues(target_, fmt::format("set_{}", i),
+                   statement_.schema_evolution ? StructsBy::kName : StructsBy::kWholeName)});
     Clause& clause = clauses_.back();
     if (text.condition) {
       SL_ASSIGN(clause.condition, read_condition(text.condition, text.when, text.condition->place));
     }
     if (text.star) SL_TRY(add_star(clause));
-    SL_TRY(clause.values.add(text.assignments, relations_, names(text.when)));
+    SL_TRY(clause.values.add(text.assignments, relations_, names(text.when), from(text.when)));
     auto typed = clause.values.find_types(connection_, from(text.when));
     if (!typed.ok()) return at(std::move(typed).error(), text.place);
   }
@@ -380,7 +387,7 @@ Status Merger::find_reads() {
     if (column == nullptr || column->parts.size() != 1) return;
     const auto* field = target_.found.snapshot->schema.get(column->parts[0]);
     if (field == nullptr || sql::columns_read(other).empty()) return;
-    const auto value = relations_.print(other, source_names_);
+    const auto value = relations_.print(other, source_names_, source_sql_);
     if (!value.ok()) return;
     // What reads more than the source does not bind.
     if (!connection_.describe(fmt::format("SELECT {} FROM {}", *value, source_sql_)).ok()) return;
@@ -741,8 +748,22 @@ void Merger::describe(delta::Transaction& transaction, const duck::AppliedChange
                 {"notMatchedBySourcePredicates", predicates(When::kNotMatchedBySource)}});
 }
 
+Status Merger::check() {
+  SL_TRY(keep_source(false));
+  SL_TRY(evolve());
+  SL_TRY(read_clauses());
+  for (const Clause& clause : clauses_) {
+    if (clause.text->action == Action::kDelete) continue;
+    for (size_t i = 0; i < target_.schema().fields.size(); ++i) {
+      SL_TRY(clause.text->action == Action::kInsert ? clause.values.inserted(i)
+                                                    : clause.values.updated(i, "NULL"));
+    }
+  }
+  return {};
+}
+
 Result<ChangedRows> Merger::run() {
-  SL_TRY(keep_source());
+  SL_TRY(keep_source(true));
   SL_TRY(evolve());
   SL_TRY(read_clauses());
   SL_TRY(find_pairs());
@@ -777,18 +798,30 @@ Result<ChangedRows> Merger::run() {
   return changed;
 }
 
-}  // namespace
-
-Result<ChangedRows> merge(const Context& context, const sql::Merge& statement) {
+Result<Target> target_of(const Context& context, const sql::Merge& statement) {
   const bool removes_rows =
       std::any_of(statement.clauses.begin(), statement.clauses.end(),
                   [](const sql::MergeClause& clause) { return clause.action != Action::kInsert; });
-  SL_ASSIGN(auto target,
-            find_target(context, statement.table, statement.alias, "MERGE", removes_rows));
-  Merger merger(context, statement, std::move(target));
-  auto changed = merger.run();
-  if (!changed.ok()) return merger.explain(std::move(changed).error());
-  return changed;
+  return find_target(context, statement.table, statement.alias, "MERGE", removes_rows);
+}
+
+}  // namespace
+
+Result<ChangedRows> merge(const Context& context, const sql::Merge& statement) {
+  for (int attempt = 1;; ++attempt) {
+    SL_ASSIGN(auto target, target_of(context, statement));
+    const auto snapshot = target.found.snapshot;
+    Merger merger(context, statement, std::move(target));
+    auto changed = merger.run();
+    if (changed.ok()) return changed;
+    if (!lost_identity_race(changed.error(), *snapshot, attempt))
+      return merger.explain(std::move(changed).error());
+  }
+}
+
+Status check_merge(const Context& context, const sql::Merge& statement) {
+  SL_ASSIGN(auto target, target_of(context, statement));
+  return Merger(context, statement, std::move(target)).check();
 }
 
 }  // namespace strandline::engine

@@ -9,6 +9,16 @@
 
 namespace strandline::engine {
 
+namespace {
+
+// Tables that are declared on their own are each a pipeline of the table's name.
+bool is_declared_alone(const FoundTable& found) {
+  const auto pipeline = found.snapshot->property(pipeline::kPipelineNameProperty);
+  return pipeline && *pipeline == fold_name(found.name);
+}
+
+}  // namespace
+
 Error at(Error error, const SourcePlace& place) {
   if (!error.place && place.line > 0) error.place = place;
   return error;
@@ -41,6 +51,13 @@ Status refuse_pipeline_table(const FoundTable& found, const char* verb) {
                        found.name);
   }
   if (!belongs_to_pipeline(*found.snapshot)) return {};
+  if (is_declared_alone(found)) {
+    return unsupported(
+        "DML_ON_PIPELINE_TABLE",
+        "{} on {} is not supported: its rows follow from its declaration. Change its "
+        "sources and use REFRESH TABLE {}, or declare it anew with CREATE OR REFRESH",
+        verb, found.name, found.name);
+  }
   return unsupported("DML_ON_PIPELINE_TABLE",
                      "{} on {} is not supported: the table is written by the pipeline {}. Change "
                      "its source and run the pipeline",
@@ -51,6 +68,12 @@ Status refuse_pipeline_table(const FoundTable& found, const char* verb) {
 
 Status refuse_pipeline_definition(const FoundTable& found, const char* verb) {
   if (!belongs_to_pipeline(*found.snapshot)) return {};
+  if (is_declared_alone(found)) {
+    return unsupported("PIPELINE_TABLE_FIXED",
+                       "{} of {} is not supported: its declaration defines it. Change that with "
+                       "CREATE OR REFRESH",
+                       verb, found.name);
+  }
   return unsupported("PIPELINE_TABLE_FIXED",
                      "{} of {} is not supported: the pipeline {} defines the table. Change its "
                      "declaration there",

@@ -91,7 +91,7 @@ Result<std::vector<size_t>> NewValues::resolve(const sql::Assignment& assignment
 }
 
 Status NewValues::add(const std::vector<sql::Assignment>& assignments, Relations& relations,
-                      const std::vector<sql::TableName>& tables) {
+                      const std::vector<sql::TableName>& tables, const std::string& from) {
   for (const auto& assignment : assignments) {
     SL_ASSIGN(auto path, resolve(assignment));
     std::string text;
@@ -100,7 +100,7 @@ Status NewValues::add(const std::vector<sql::Assignment>& assignments, Relations
       if (!value.ok()) return at(std::move(value).error(), assignment.place);
       text = std::move(value).value();
     } else {
-      SL_ASSIGN(text, relations.print(*assignment.value, tables));
+      SL_ASSIGN(text, relations.print(*assignment.value, tables, from));
     }
     SL_TRY(add(std::move(path), std::move(text), assignment.place));
   }
@@ -157,7 +157,8 @@ Result<std::string> NewValues::value_text(const Field& field, const std::string&
     if (value.path == path) {
       Field named = field;
       named.name = shown;
-      auto text = assign(duck::quote_name(value.column), value.source, named, target_->found.name);
+      auto text = assign(duck::quote_name(value.column), value.source, named, target_->found.name,
+                         structs_by_);
       if (!text.ok()) return at(std::move(text).error(), value.place);
       return text;
     }

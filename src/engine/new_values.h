@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "duck/connection.h"
+#include "engine/assignment.h"
 #include "engine/relations.h"
 #include "engine/target.h"
 
@@ -22,14 +23,16 @@ struct NewValue {
 // Values of one SET or INSERT list. Their names are made of the prefix, which is the list's own.
 class NewValues {
  public:
-  NewValues(const Target& target, std::string prefix)
-      : target_(&target), prefix_(std::move(prefix)) {}
+  // structs_by: kWholeName, or kName where the schema may evolve.
+  NewValues(const Target& target, std::string prefix, StructsBy structs_by)
+      : target_(&target), prefix_(std::move(prefix)), structs_by_(structs_by) {}
 
-  // A list as written. `tables` are those whose columns may be written in full.
+  // A list as written. `tables` are those whose columns may be written in full, `from` is where
+  // its values' columns come from, as DuckDB text.
   // Errors: UNRESOLVED_COLUMN.WITH_SUGGESTION, INVALID_EXTRACT_BASE_FIELD_TYPE,
   // DUPLICATE_ASSIGNMENTS.
   Status add(const std::vector<sql::Assignment>& assignments, Relations& relations,
-             const std::vector<sql::TableName>& tables);
+             const std::vector<sql::TableName>& tables, const std::string& from);
   // A value at a path, as DuckDB text. Errors: DUPLICATE_ASSIGNMENTS.
   Status add(std::vector<size_t> path, std::string sql, const SourcePlace& place);
   // Asks the engine for the types of the values over a FROM clause.
@@ -56,6 +59,7 @@ class NewValues {
 
   const Target* target_;
   std::string prefix_;
+  StructsBy structs_by_;
   std::vector<NewValue> values_;
 };
 

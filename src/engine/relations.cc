@@ -14,9 +14,52 @@
 
 namespace strandline::engine {
 
+namespace {
+
+// A relation of the scan's columns that has no rows; "" where a type has no name to the engine.
+std::string stand_in(const Schema& schema, const duck::ScanOptions& options) {
+  if (!options.columns.empty() || options.feed) return "";
+  std::string items;
+  const auto add = [&](const std::string& name, const std::string& type) {
+    items += fmt::format("{}CAST(NULL AS {}) AS {}", items.empty() ? "" : ", ", type,
+                         duck::quote_name(name));
+  };
+  for (const auto& field : schema.fields) {
+    if (field.type.id == TypeId::kVoid) return "";
+    add(field.name, duck::engine_type(field.type));
+  }
+  if (options.with_positions) {
+    add(duck::kFileColumn, "INTEGER");
+    add(duck::kRowColumn, "BIGINT");
+  }
+  if (options.with_row_ids) {
+    add(duck::kRowIdColumn, "BIGINT");
+    add(duck::kRowVersionColumn, "BIGINT");
+  }
+  return items.empty() ? "" : "(SELECT " + items + " WHERE false)";
+}
+
+}  // namespace
+
 Relations::Relations(const Context& context) : context_(context) {
   print_options_.now_us = now_micros();
   print_options_.mark_conditions = true;
+  print_options_.describe = [this](const std::string& query) { return describe(query); };
+}
+
+std::optional<std::vector<Field>> Relations::describe(const std::string& query) const {
+  std::string text = query;
+  for (const auto& [scan, stand_in] : stand_ins_) {
+    for (size_t at = text.find(scan); at != std::string::npos;
+         at = text.find(scan, at + stand_in.size())) {
+      text.replace(at, scan.size(), stand_in);
+    }
+  }
+  const auto columns = context_.connection->describe(text);
+  if (!columns.ok()) return std::nullopt;
+  std::vector<Field> fields;
+  for (const auto& column : *columns) fields.push_back(Field{column.name, column.type, true, {}});
+  return fields;
 }
 
 void Relations::add_conditions(std::map<const sql::TableUse*, sql::Conditions> conditions) {
@@ -62,11 +105,13 @@ Result<std::string> Relations::print(const sql::Query& query) {
 }
 
 Result<std::string> Relations::print(const sql::Expr& expr,
-                                     const std::vector<sql::TableName>& tables) {
+                                     const std::vector<sql::TableName>& tables,
+                                     const std::string& from) {
   mentions_metadata_ = sql::print_spark(expr).find("_metadata") != std::string::npos;
   conditions_ = sql::table_conditions(expr);
   auto options = print_options_;
   options.tables = tables;
+  options.from = from;
   return sql::print_duckdb(
       expr, [this](const sql::TableUse& use) { return resolve(use, context_.defaults); }, options);
 }
@@ -77,6 +122,8 @@ Result<std::string> Relations::scan(const delta::Table& table,
   SL_ASSIGN(auto scan, duck::scan_table(*context_.connection, table, snapshot, options));
   scans_.push_back(std::move(scan));
   scanned_.push_back(snapshot);
+  if (auto empty = stand_in(snapshot->schema, options); !empty.empty())
+    stand_ins_.emplace_back(scans_.back()->sql(), std::move(empty));
   return scans_.back()->sql();
 }
 

@@ -41,8 +41,10 @@ class Relations {
   // Errors: of the printer, TABLE_OR_VIEW_NOT_FOUND, time travel errors, kUnsupported functions.
   Result<std::string> print(const sql::Query& query);
   // A condition or value of UPDATE, DELETE and MERGE, whose subqueries may read other tables. The
-  // columns of `tables` may be written in full.
-  Result<std::string> print(const sql::Expr& expr, const std::vector<sql::TableName>& tables = {});
+  // columns of `tables` may be written in full; `from` is the FROM clause of its columns, as DuckDB
+  // text.
+  Result<std::string> print(const sql::Expr& expr, const std::vector<sql::TableName>& tables = {},
+                            const std::string& from = "");
   // Files of the snapshot that may hold rows for which the condition is true; null: all. Columns
   // may be qualified with alias; others are the names of relations beside it (a MERGE's source).
   delta::FileFilter filter(const delta::Snapshot& snapshot, const std::string& alias,
@@ -82,6 +84,9 @@ class Relations {
   // The first partition value that its column's type cannot hold.
   std::optional<Error> find_bad_partition(const delta::Snapshot& snapshot) const;
 
+  // The types of a query's columns, told without a look at any data file.
+  std::optional<std::vector<Field>> describe(const std::string& query) const;
+
   // Says of each table use of the query what it says about its rows.
   void add_conditions(std::map<const sql::TableUse*, sql::Conditions> conditions);
   sql::Conditions conditions_of(const sql::TableUse& use) const;
@@ -95,6 +100,8 @@ class Relations {
   std::vector<TableRead> table_reads_;
   std::vector<std::unique_ptr<duck::Scan>> scans_;
   std::vector<std::shared_ptr<const delta::Snapshot>> scanned_;
+  // Texts of scans, and relations of the same columns that read no files.
+  std::vector<std::pair<std::string, std::string>> stand_ins_;
   std::vector<FileRead> file_reads_;
   std::vector<cdf::ChangePlan> change_plans_;
   bool mentions_metadata_ = false;

@@ -49,10 +49,11 @@ Result<ChangedRows> delete_rows(const Context& context, const sql::Delete& state
   SL_ASSIGN(const auto target,
             find_target(context, statement.table, statement.alias, "DELETE", true));
   if (statement.where == nullptr) return remove_all(context, target, "DELETE");
+  SL_TRY(refuse_chance(statement.where, "DELETE"));
   Relations relations(context);
   const auto reads = reads_of(relations, target, statement.where);
   SL_ASSIGN(const auto scan, scan_target(relations, target, reads.selection.files));
-  SL_ASSIGN(const auto condition, relations.print(*statement.where, target.names));
+  SL_ASSIGN(const auto condition, relations.print(*statement.where, target.names, scan));
   SL_TRY(check_condition(*context.connection, condition, scan, statement.where->place));
   const auto columns = target.has_change_feed()
                            ? duck::quote_name(target.alias) + ".*"
@@ -84,16 +85,17 @@ Result<ChangedRows> update_rows(const Context& context, const sql::Update& state
   SL_ASSIGN(const auto target,
             find_target(context, statement.table, statement.alias, "UPDATE", true));
   const auto& schema = target.schema();
+  SL_TRY(refuse_chance(statement.where, "UPDATE"));
   Relations relations(context);
   const auto reads = reads_of(relations, target, statement.where);
   SL_ASSIGN(const auto scan, scan_target(relations, target, reads.selection.files));
   std::string condition = "true";
   if (statement.where != nullptr) {
-    SL_ASSIGN(condition, relations.print(*statement.where, target.names));
+    SL_ASSIGN(condition, relations.print(*statement.where, target.names, scan));
     SL_TRY(check_condition(*context.connection, condition, scan, statement.where->place));
   }
-  NewValues values(target, "set");
-  SL_TRY(values.add(statement.assignments, relations, target.names));
+  NewValues values(target, "set", StructsBy::kWholeName);
+  SL_TRY(values.add(statement.assignments, relations, target.names, scan));
   SL_TRY(values.find_types(*context.connection, scan));
 
   // The old values that stay, or that the change feed shows, with the new ones beside them: each
@@ -143,6 +145,19 @@ Result<ChangedRows> update_rows(const Context& context, const sql::Update& state
   transaction.set_operation("UPDATE", {{"predicate", json_array(predicate)}});
   SL_TRY(duck::commit_change(transaction, table, applied));
   return changed;
+}
+
+Status check_update(const Context& context, const sql::Update& statement) {
+  SL_ASSIGN(const auto target,
+            find_target(context, statement.table, statement.alias, "UPDATE", true));
+  SL_TRY(refuse_chance(statement.where, "UPDATE"));
+  Relations relations(context);
+  SL_ASSIGN(const auto scan, scan_target(relations, target, {}));
+  NewValues values(target, "set", StructsBy::kWholeName);
+  SL_TRY(values.add(statement.assignments, relations, target.names, scan));
+  SL_TRY(values.find_types(*context.connection, scan));
+  for (size_t i = 0; i < target.schema().fields.size(); ++i) SL_TRY(values.updated(i, "NULL"));
+  return {};
 }
 
 Status truncate(const Context& context, const sql::Truncate& statement) {

@@ -20,4 +20,9 @@ Result<ChangedRows> update_rows(const Context& context, const sql::Update& state
 Result<ChangedRows> merge(const Context& context, const sql::Merge& statement);  // merge.cc
 Status truncate(const Context& context, const sql::Truncate& statement);
 
+// The errors that a statement has whatever rows there are; nothing is read or changed.
+Status check_insert(const Context& context, const sql::Insert& statement);
+Status check_update(const Context& context, const sql::Update& statement);
+Status check_merge(const Context& context, const sql::Merge& statement);
+
 }  // namespace strandline::engine

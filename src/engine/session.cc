@@ -350,7 +350,7 @@ class SqlSession : public Session {
                    {"num_inserted_rows", rows.inserted}},
                   format, out);
             },
-            [&](const sql::Drop& body) -> Status { return drop(context_, body); },
+            [&](const sql::Drop& body) -> Status { return drop(context_, body, statement.text); },
             [&](const sql::Truncate& body) -> Status { return truncate(context_, body); },
             [&](const sql::Use& body) -> Status { return use(context_, body); },
             [&](const sql::Vacuum& body) -> Status {

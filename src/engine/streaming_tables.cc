@@ -161,10 +161,18 @@ std::string pipeline_place(const Context& context, const std::string& pipeline) 
                                       : pipeline::place_of_pipeline(*context.warehouse, pipeline);
 }
 
-Result<bool> drop_declared_table(const Context& context, const sql::Drop& statement,
+Result<bool> drop_declared_table(const Context& context, const sql::Drop& statement, DropKind kind,
                                  const catalog::QualifiedName& name) {
   SL_ASSIGN(const auto declared, pipeline::find_declaration(*context.warehouse, name));
   if (!declared) return false;
+  const bool view = declared->is_materialized_view;
+  if (kind == (view ? DropKind::kStreamingTable : DropKind::kMaterializedView)) {
+    return at(
+        invalid_argument(view ? "NOT_A_STREAMING_TABLE" : "NOT_A_MATERIALIZED_VIEW",
+                         "{} is a {}: use DROP {}", name.to_string(), pipeline::kind_of(*declared),
+                         view ? "MATERIALIZED VIEW" : "STREAMING TABLE"),
+        statement.name.place);
+  }
   auto dropped = pipeline::drop_table_pipeline(*context.warehouse, name);
   if (!dropped.ok()) return at(std::move(dropped).error(), statement.name.place);
   return true;

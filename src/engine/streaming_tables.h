@@ -28,8 +28,12 @@ std::optional<pipeline::TableDeclaration> declaration_of(const Context& context,
 // Where a pipeline lies, empty if that is not known.
 std::string pipeline_place(const Context& context, const std::string& pipeline);
 
+// What a DROP says that it drops.
+enum class DropKind { kOther, kStreamingTable, kMaterializedView };
+
 // Drops a table with a declaration of its own; false when the name has none.
-Result<bool> drop_declared_table(const Context& context, const sql::Drop& statement,
+// Errors: NOT_A_STREAMING_TABLE, NOT_A_MATERIALIZED_VIEW.
+Result<bool> drop_declared_table(const Context& context, const sql::Drop& statement, DropKind kind,
                                  const catalog::QualifiedName& name);
 // Before a schema is dropped: with CASCADE drops the tables there that have declarations, else
 // refuses if there are any. Errors: SCHEMA_NOT_EMPTY.

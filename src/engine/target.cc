@@ -1,6 +1,9 @@
 #include "engine/target.h"
 
+#include <algorithm>
+
 #include "base/error.h"
+#include "delta/column_rules.h"
 #include "engine/names.h"
 #include "sql/duckdb_printer.h"
 
@@ -85,6 +88,14 @@ Result<std::string> scan_target(Relations& relations, const Target& target,
   options.files = std::move(files);
   SL_ASSIGN(const auto scan, relations.scan(target.found.table, target.view, options));
   return scan + " AS " + duck::quote_name(target.alias);
+}
+
+bool lost_identity_race(const Error& error, const delta::Snapshot& snapshot, int attempt) {
+  constexpr int kAttempts = 20;
+  if (attempt >= kAttempts || error.code != "DELTA_METADATA_CHANGED") return false;
+  const auto rules = delta::table_rules(snapshot.metadata, snapshot.schema);
+  return rules.ok() && std::any_of(rules->columns.begin(), rules->columns.end(),
+                                   [](const auto& rule) { return rule.identity.has_value(); });
 }
 
 std::string qualified(const std::string& alias, const std::string& column) {

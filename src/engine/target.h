@@ -62,6 +62,10 @@ void tell_reads(const Context& context, delta::Transaction& transaction, const T
 Result<std::string> scan_target(Relations& relations, const Target& target,
                                 std::vector<size_t> files);
 
+// Two writers that give out values of an identity column at once cannot both have theirs: whether
+// that is why this one failed, so that it is to try again. `attempt` counts from 1.
+bool lost_identity_race(const Error& error, const delta::Snapshot& snapshot, int attempt);
+
 // "alias"."column"
 std::string qualified(const std::string& alias, const std::string& column);
 

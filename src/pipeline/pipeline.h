@@ -23,6 +23,9 @@ struct TableUpdate {
   // Called once, when everything is checked and before anything runs; its error ends the update.
   // has_unfinished: a batch that an earlier update planned has to run first.
   std::function<Status(bool has_unfinished)> on_checked;
+  // Called after what ran; has_unfinished: a batch is planned that has to run first next time. May
+  // be empty.
+  std::function<void(bool has_unfinished)> on_ran = nullptr;
 };
 
 // What an update works with; anything left null is made.

@@ -275,10 +275,22 @@ Result<std::optional<UpdateReport>> create_table_pipeline(catalog::Warehouse& wa
     declared = true;
     return {};
   };
+  bool has_unfinished = false;
+  update.on_ran = [&](bool unfinished) { has_unfinished = unfinished; };
   Dependencies own = dependencies;
   own.table = &update;
   UpdateReport report = run_update({}, own, listener, cancel);
-  if (report.status == UpdateStatus::kCompleted || earlier) return Report(std::move(report));
+  if (report.status == UpdateStatus::kCompleted) return Report(std::move(report));
+  if (earlier) {
+    // What came to nothing leaves the earlier declaration.
+    const bool undone = declared && report.status != UpdateStatus::kCanceled && !has_unfinished &&
+                        !has_committed(report);
+    if (undone) {
+      auto kept = warehouse.store()->put(declaration_path(warehouse, pipeline), print(*earlier));
+      if (!kept.ok()) report.warnings.push_back(std::move(kept).error());
+    }
+    return Report(std::move(report));
+  }
   const bool keeps =
       declared && (report.status == UpdateStatus::kCanceled || has_committed(report));
   if (keeps) return Report(std::move(report));

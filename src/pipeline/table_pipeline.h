@@ -51,7 +51,8 @@ struct CreateMode {
 };
 // Declares the table and loads it. None: it exists and the mode asks for no more.
 // A statement with mistakes changes nothing (INVALID); neither does a new table whose first load
-// fails before any of it is committed. Otherwise the table stays, for REFRESH to go on with it.
+// fails before any of it is committed. Otherwise the table stays, for REFRESH to go on with it. A
+// new declaration of a table that fails so leaves the earlier one.
 // Errors: TABLE_OR_VIEW_ALREADY_EXISTS, SCHEMA_NOT_FOUND, PIPELINE_BUSY, …; those of the
 // statement and of the load are in the report.
 Result<std::optional<UpdateReport>> create_table_pipeline(catalog::Warehouse& warehouse,

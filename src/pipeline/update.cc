@@ -345,6 +345,10 @@ class Update {
     } else {
       fail(started.error());
     }
+    if (dependencies_.table != nullptr && dependencies_.table->on_ran) {
+      dependencies_.table->on_ran(std::any_of(
+          runs_.begin(), runs_.end(), [](const auto& run) { return run->has_unfinished(); }));
+    }
     const std::string state = to_string(report_.status);
     log.add("update_progress", report_.status == UpdateStatus::kCompleted ? "INFO" : "ERROR",
             fmt::format("Update {} is {}.", report_.update_id, state),

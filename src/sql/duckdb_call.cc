@@ -1,6 +1,8 @@
 // Function calls as DuckDB text.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/json.h"
 #include "sql/date_pattern.h"
@@ -169,6 +171,23 @@ std::string DuckdbPrinter::fill_form(const Function& function, const Call& call)
   return result;
 }
 
+// Arguments that become one type.
+void DuckdbPrinter::check_merged(const Call& call) {
+  static constexpr std::string_view kAll[] = {
+      "array",  "coalesce",    "nvl",          "ifnull",          "greatest",      "least",
+      "concat", "array_union", "array_except", "array_intersect", "arrays_overlap"};
+  const std::string& name = call.name.text;
+  if (std::find(std::begin(kAll), std::end(kAll), name) != std::end(kAll)) {
+    check_structs(call.args);
+  } else if ((name == "if" || name == "iff" || name == "nvl2") && call.args.size() == 3) {
+    check_structs({call.args[1], call.args[2]});
+  } else if (name == "map") {
+    std::vector<ExprPtr> values;
+    for (size_t i = 1; i < call.args.size(); i += 2) values.push_back(call.args[i]);
+    check_structs(values, "DATATYPE_MISMATCH.CREATE_MAP_VALUE_DIFF_TYPES");
+  }
+}
+
 std::string DuckdbPrinter::call(const Expr& node, const Call& call) {
   bool known = false;
   const Function* function = find_function(call.name.text, call.args.size(), &known);
@@ -223,6 +242,7 @@ std::string DuckdbPrinter::call(const Expr& node, const Call& call) {
                      "make it a column of its own in SELECT, or use LATERAL VIEW");
     return "";
   }
+  check_merged(call);
   if (function->form != "!") {
     if (call.ignore_nulls || !call.within_group.empty()) {
       fail_unsupported(node.place,
@@ -458,11 +478,7 @@ std::string DuckdbPrinter::time_special(const Expr& node, const Call& call) {
   const std::optional<std::string> unit = constant_argument(call, 0, "a unit");
   if (!unit) return "";
   const std::string word = upper_ascii(*unit);
-  if (name == "timestampdiff") {
-    return fmt::format("datesub('{}', CAST({} AS TIMESTAMPTZ), CAST({} AS TIMESTAMPTZ))",
-                       word == "DAYOFYEAR" ? "day" : lower_ascii(word), expr(call.args[1]),
-                       expr(call.args[2]));
-  }
+  if (name == "timestampdiff") return time_difference(call, word);
   const char* maker = word == "YEAR"                         ? "to_years"
                       : word == "QUARTER"                    ? "to_quarters"
                       : word == "MONTH"                      ? "to_months"
@@ -484,6 +500,35 @@ std::string DuckdbPrinter::time_special(const Expr& node, const Call& call) {
                      maker, expr(call.args[1]));
 }
 
+// Whole units from one time to another. Months count by their days and times alone: from the 31st
+// to a shorter month's last day is not a whole one, which DuckDB would count.
+std::string DuckdbPrinter::time_difference(const Call& call, const std::string& unit) {
+  const std::string start = expr(call.args[1]);
+  const std::string end = expr(call.args[2]);
+  const int months = unit == "MONTH" ? 1 : unit == "QUARTER" ? 3 : unit == "YEAR" ? 12 : 0;
+  if (months == 0) {
+    return fmt::format("datesub('{}', CAST({} AS TIMESTAMPTZ), CAST({} AS TIMESTAMPTZ))",
+                       unit == "DAYOFYEAR" ? "day" : lower_ascii(unit), start, end);
+  }
+  constexpr const char* kMonths = "(12 * year({0}) + month({0}))";
+  // The part of a month that has passed, as one number.
+  constexpr const char* kRest =
+      "(day({0}) * 86400000000 + (epoch_us({0}) - epoch_us(CAST({0} AS DATE))))";
+  const auto between =
+      fmt::format("({} - {})", fmt::format(kMonths, "sl_p.b"), fmt::format(kMonths, "sl_p.a"));
+  const auto rest_a = fmt::format(kRest, "sl_p.a");
+  const auto rest_b = fmt::format(kRest, "sl_p.b");
+  const auto whole = fmt::format(
+      "({0} - CASE WHEN {0} > 0 AND {1} < {2} THEN 1 WHEN {0} < 0 AND {1} > {2} THEN -1 ELSE 0 "
+      "END)",
+      between, rest_b, rest_a);
+  // A list of one pair names the two times, which stand in the text once.
+  return fmt::format(
+      "list_transform([{{'a': CAST({} AS TIMESTAMP), 'b': CAST({} AS TIMESTAMP)}}], lambda sl_p: "
+      "CAST({} // {} AS BIGINT))[1]",
+      start, end, whole, months);
+}
+
 std::string DuckdbPrinter::collection_special(const Expr& node, const Call& call) {
   const std::string& name = call.name.text;
   if (name == "map") {
@@ -498,6 +543,8 @@ std::string DuckdbPrinter::collection_special(const Expr& node, const Call& call
     }
     return "MAP {" + entries + "}";
   }
+  if (name == "sequence") return sequence(call);
+  if (name == "element_at") return element_at(call);
   if (name == "size" || name == "cardinality") {
     const std::string value = expr(call.args[0]);
     const auto* inner = call.args[0]->as<Call>();
@@ -556,13 +603,97 @@ std::string DuckdbPrinter::collection_special(const Expr& node, const Call& call
          node.place);
     return "";
   }
-  const std::string body = lambda(*function, true);
+  const std::string body = lambda(*function, true, name != "transform");
   if (name == "transform") return fmt::format("list_transform({}, {})", array, body);
   if (name == "filter") return fmt::format("list_filter({}, {})", array, body);
   const char* fold = name == "exists" ? "list_bool_or" : "list_bool_and";
   const char* empty = name == "exists" ? "false" : "true";
   return fmt::format("CASE WHEN len({0}) = 0 THEN {1} ELSE {2}(list_transform({0}, {3})) END",
                      array, empty, fold, body);
+}
+
+// Numbers, or dates and times: by days, or by a constant interval. Months are counted from the
+// start, so that a month's last day comes back after a shorter month.
+std::string DuckdbPrinter::sequence(const Call& call) {
+  const bool has_step = call.args.size() == 3;
+  const auto* step = has_step ? call.args[2]->as<IntervalLiteral>() : nullptr;
+  const TypeId type = type_of(*call.args[0]).id;
+  const bool times = step != nullptr || type == TypeId::kDate || type == TypeId::kTimestamp ||
+                     type == TypeId::kTimestampNtz;
+  const std::string start = expr(call.args[0]);
+  const std::string stop = expr(call.args[1]);
+  if (!times) {
+    const std::string by = has_step
+                               ? expr(call.args[2])
+                               : fmt::format("CASE WHEN {} <= {} THEN 1 ELSE -1 END", start, stop);
+    return fmt::format("cast_to_type(generate_series({}, {}, {}), [{}])", start, stop, by, start);
+  }
+  if (!has_step) {
+    return fmt::format(
+        "cast_to_type(generate_series({0}, {1}, CASE WHEN {0} <= {1} THEN INTERVAL '1' DAY ELSE "
+        "INTERVAL '-1' DAY END), [{0}])",
+        start, stop);
+  }
+  const auto too_fine = [](const auto& part) {
+    return part.second != "YEAR" && part.second != "QUARTER" && part.second != "MONTH" &&
+           part.second != "WEEK" && part.second != "DAY";
+  };
+  if (type == TypeId::kDate && step != nullptr &&
+      std::any_of(step->parts.begin(), step->parts.end(), too_fine)) {
+    fail(invalid_argument("DATATYPE_MISMATCH.SEQUENCE_WRONG_INPUT_TYPES",
+                          "sequence of DATEs takes steps of days or months: cast the dates to "
+                          "TIMESTAMP"),
+         call.args[2]->place);
+    return "";
+  }
+  int64_t months = 0;
+  bool constant = step != nullptr;
+  bool has_rest = false;
+  for (size_t i = 0; constant && i < step->parts.size(); ++i) {
+    const auto& [value, unit] = step->parts[i];
+    const int each = unit == "YEAR" ? 12 : unit == "QUARTER" ? 3 : unit == "MONTH" ? 1 : 0;
+    const auto number = literal_text(*value);
+    constant = number && !number->empty() && number->size() <= 9 &&
+               number->find_first_not_of("-0123456789") == std::string::npos;
+    has_rest = has_rest || each == 0;
+    if (constant && each > 0) months += each * std::stoll(*number);
+  }
+  if (!constant && !has_rest) {
+    fail_unsupported(call.args[2]->place, "sequence of dates or times with such a step",
+                     "write a constant such as INTERVAL 1 DAY");
+    return "";
+  }
+  if (months == 0) {
+    return fmt::format("cast_to_type(generate_series({}, {}, {}), [{}])", start, stop,
+                       expr(call.args[2]), start);
+  }
+  if (has_rest) {
+    fail_unsupported(call.args[2]->place, "sequence with a step of months and days",
+                     "use months or days alone");
+    return "";
+  }
+  return fmt::format(
+      "cast_to_type(list_filter(list_transform(range(0, abs(datediff('month', {0}, {1})) // {3} + "
+      "2), lambda sl_step: {0} + to_months(CAST(sl_step * {2} AS INTEGER))), lambda sl_item: "
+      "sl_item {4} {1}), "
+      "[{0}])",
+      start, stop, months, std::abs(months), months > 0 ? "<=" : ">=");
+}
+
+// Counts from 1, or from the end; outside an array is an error, a key that a map has not is null.
+std::string DuckdbPrinter::element_at(const Call& call) {
+  const std::string value = expr(call.args[0]);
+  const std::string position = expr(call.args[1]);
+  const auto* constant = call.args[1]->as<Literal>();
+  if (constant != nullptr && !is_integer(constant->type))
+    return fmt::format("({})[{}]", value, position);
+  const ElementRule zero{"{1} = 0",
+                         "[INVALID_INDEX_OF_ZERO] element_at counts from 1, or from the end by -1"};
+  const ElementRule outside{
+      "abs({1}) > {0}",
+      "[INVALID_ARRAY_INDEX_IN_ELEMENT_AT] there is no element ', {1}, ' in an array of ', {0}, ': "
+      "use try_element_at for null instead"};
+  return element(type_of(*call.args[0]).id, value, position, "{0}", {zero, outside});
 }
 
 // Functions whose lambda takes two values at once: they become the two parts of one element.
@@ -576,11 +707,11 @@ std::string DuckdbPrinter::pairs_special(const Expr& node, const Call& call) {
          node.place);
     return "";
   }
-  const std::string element = fmt::format("pair_{}", params_.size());
+  const std::string element = fmt::format("sl_pair_{}", params_.size());
   const size_t scope = params_.size();
   params_.emplace_back(function->params[0], element + (zip ? "[1]" : ".key"));
   params_.emplace_back(function->params[1], element + (zip ? "[2]" : ".value"));
-  const std::string body = expr(function->body);
+  const std::string body = name == "map_filter" ? condition(function->body) : expr(function->body);
   params_.resize(scope);
   const std::string value = expr(call.args[0]);
   if (zip) {
@@ -688,7 +819,7 @@ std::string DuckdbPrinter::special(const Expr& node, const Call& call) {
   if (name == "mod") return expr(sql::binary(BinaryOp::kModulo, call.args[0], call.args[1]));
   if (name == "try_divide") {
     const std::string divisor = expr(call.args[1]);
-    const std::string quotient = divide(node, call.args[0], call.args[1]);
+    const std::string quotient = divide(call.args[0], call.args[1]);
     return fmt::format("CASE WHEN {} <> 0 THEN {} END", divisor, quotient);
   }
   if (name == "get_json_object") {
@@ -752,9 +883,9 @@ std::string DuckdbPrinter::special(const Expr& node, const Call& call) {
   if (name == "decimal") return cast(node, call.args[0], DataType::decimal(10, 0), false);
 
   static constexpr std::string_view kCollections[] = {
-      "map",      "size",           "cardinality",      "sort_array", "transform",
-      "filter",   "exists",         "forall",           "aggregate",  "reduce",
-      "zip_with", "transform_keys", "transform_values", "map_filter"};
+      "map",        "size",           "cardinality",      "sort_array", "transform", "sequence",
+      "element_at", "filter",         "exists",           "forall",     "aggregate", "reduce",
+      "zip_with",   "transform_keys", "transform_values", "map_filter"};
   for (const std::string_view collection : kCollections) {
     if (name == collection) return collection_special(node, call);
   }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -17,10 +18,18 @@
 
 namespace strandline::sql {
 
+// Digits of a decimal, or of what becomes one beside a decimal.
+struct DecimalShape {
+  int precision = 0;
+  int scale = 0;
+};
+
 class DuckdbPrinter {
  public:
   DuckdbPrinter(const Resolve* resolve, const PrintOptions& options)
-      : resolve_(resolve), options_(options), tables_(options.tables) {}
+      : resolve_(resolve), options_(options), tables_(options.tables) {
+    if (!options.from.empty()) scopes_.push_back(options.from);
+  }
 
   Result<std::string> whole(const Query& query);
   Result<std::string> whole(const Expr& expr);
@@ -43,7 +52,7 @@ class DuckdbPrinter {
   std::string rows(const ValuesRows& values);
   std::string alias(const Relation& relation, const std::vector<std::string>& default_columns = {});
   bool is_cte(const TableUse& use) const;
-  // Adds the unaliased tables of a FROM clause to tables_.
+  // Adds the unaliased tables of a FROM clause to tables_, names given twice to doubles_.
   void collect_tables(const Relation& relation);
 
   // --- expressions (duckdb_expression.cc) ---
@@ -53,7 +62,7 @@ class DuckdbPrinter {
   // What must be a BOOLEAN: the engine would take numbers and text as well.
   std::string condition(const ExprPtr& node);
   std::string literal(const Expr& node, const Literal& literal);
-  std::string column(const ColumnRef& column);
+  std::string column(const Expr& node, const ColumnRef& column);
   std::string star(const Star& star);
   std::string field(const FieldAccess& field);
   std::string unary(const Unary& unary);
@@ -63,23 +72,35 @@ class DuckdbPrinter {
   std::string binary(const Expr& node, const Binary& binary);
   std::string infix(const Binary& binary);
   // A comparison of value, whose text form gets, with others.
+  bool meets_as_double(const ExprPtr& value, const std::vector<ExprPtr>& others);
   std::string comparison(const ExprPtr& value, const std::vector<ExprPtr>& others,
                          const std::function<std::string(const std::string&)>& form);
   std::string remainder(const Binary& binary);
   std::string chain(const Binary& binary);
   std::string concat_part(const Expr& operand);
   std::string add_interval(const Binary& binary);
-  std::string divide(const Expr& node, const ExprPtr& left, const ExprPtr& right);
+  std::string divide(const ExprPtr& left, const ExprPtr& right);
+  std::string divide_decimals(const DecimalShape& left, const DecimalShape& right,
+                              const std::string& dividend, const std::string& divisor);
   // The divisor, with an error where it is zero.
   std::string nonzero(const ExprPtr& divisor, const std::string& text);
   std::string index(const IndexAccess& index);
+  // What is wrong with a position, as forms with {0} the length and {1} the position: a condition,
+  // and what concat makes the message of.
+  struct ElementRule {
+    const char* broken;
+    const char* message;
+  };
+  // The element of an array or map, whichever it is; the array's position is `shifted` of it.
+  std::string element(TypeId container, const std::string& value, const std::string& position,
+                      const char* shifted, const std::vector<ElementRule>& rules);
   std::string json_value(const std::string& value, const std::string& path);
   std::string like(const Like& like);
   std::string case_when(const Case& choice);
   std::string cast(const Expr& node, const ExprPtr& value, const DataType& type, bool try_cast);
   std::string cast_to_string(const Expr& value, bool try_cast);
   std::string cast_to_integer(const ExprPtr& value, const DataType& type, bool try_cast);
-  std::string lambda(const Lambda& lambda, bool zero_based_index);
+  std::string lambda(const Lambda& lambda, bool zero_based_index, bool is_condition = false);
   std::string interval(const IntervalLiteral& interval);
   std::string order(const std::vector<OrderItem>& items);
   std::string window(const WindowSpec& spec);
@@ -88,8 +109,39 @@ class DuckdbPrinter {
   // Arguments in the ways of functions.h.
   std::string as_string(const ExprPtr& value);
   std::string as_time(const ExprPtr& value);
+  // Text of a date or time with the month and day that Spark adds where they are left out.
+  std::string date_text(const ExprPtr& value);
   std::string as_date(const ExprPtr& value);
   std::string as_bytes(const ExprPtr& value);
+
+  // --- types (duckdb_types.cc) ---
+  // What a query gives, in the place where it stands; nothing where that is not known.
+  std::optional<std::vector<Field>> described(const std::string& query);
+  // The type of an expression's text in the SELECT that is being printed.
+  std::optional<DataType> described_value(const std::string& text);
+  // The type of an expression, VOID where it is not known.
+  DataType type_of(const Expr& node);
+  DataType type_of_column(const Expr& node, const ColumnRef& column);
+  DataType common_type_of(const std::vector<ExprPtr>& values);
+  // Whether the columns of the FROM clause around may have such a type; true where the clause
+  // itself does not tell.
+  bool scope_has(const std::function<bool(const DataType&)>& is_such);
+  bool may_hold_struct(const Expr& node);
+  // Whether a value is a STRING, as far as it is known.
+  bool is_text(const ExprPtr& value);
+  // Values that become one type: structs among them must have the same fields, else the printing
+  // fails with the code.
+  void check_structs(const std::vector<ExprPtr>& values,
+                     const char* code = "DATATYPE_MISMATCH.DATA_DIFF_TYPES");
+  // The text of a value, whose fields get the names that those of the other have.
+  std::string compared_struct(const ExprPtr& value, const ExprPtr& other, const std::string& text);
+  // The query of IN, the same way.
+  std::string compared_query(const In& in);
+  // An operand of arithmetic: a STRING becomes a BIGINT beside whole numbers, a DOUBLE beside
+  // others and, without an other, alone.
+  std::string number(const ExprPtr& operand, const ExprPtr& other);
+  // Gives the right side of a set operation the field names of the left one.
+  void align_structs(const SetOperation& operation, const std::string& left, std::string& right);
 
   // --- calls (duckdb_call.cc) ---
   std::string call(const Expr& node, const Call& call);
@@ -98,10 +150,14 @@ class DuckdbPrinter {
   std::string suffix(const Call& call);
   std::string special(const Expr& node, const Call& call);
   std::string aggregate_special(const Expr& node, const Call& call);
+  void check_merged(const Call& call);
   std::string sum(const Call& call);
   std::string average(const Call& call);
   std::string time_special(const Expr& node, const Call& call);
+  std::string time_difference(const Call& call, const std::string& unit);
   std::string collection_special(const Expr& node, const Call& call);
+  std::string sequence(const Call& call);
+  std::string element_at(const Call& call);
   std::string pairs_special(const Expr& node, const Call& call);
   std::string structure(const Call& call);
   std::string named_structure(const Expr& node, const Call& call);
@@ -119,7 +175,17 @@ class DuckdbPrinter {
   std::vector<TableName> tables_;
   // Lambda parameters in scope: name and the text that stands for it.
   std::vector<std::pair<std::string, std::string>> params_;
+  // Texts of the FROM clauses around, innermost last; "" for SELECT without FROM.
+  std::vector<std::string> scopes_;
+  std::string last_from_;  // of the SELECT printed last
+  // Names that a subquery in the FROM clause around gives twice, with the subquery's alias. The
+  // engine would take the first.
+  std::vector<std::pair<std::string, std::string>> doubles_;
+  std::string with_;  // the common table expressions in scope, as WITH has them
+  std::map<std::string, std::optional<std::vector<Field>>> described_;
 };
+
+DecimalShape decimal_shape(const Expr& expr, const DataType& type);
 
 // The type an expression has whatever its columns are, if that can be told; kVoid when not.
 TypeId known_type(const Expr& expr);

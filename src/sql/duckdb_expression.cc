@@ -58,6 +58,21 @@ bool is_floating(TypeId type) { return type == TypeId::kFloat || type == TypeId:
 std::string decimal_text(const std::string& text) {
   return fmt::format(R"(regexp_replace({}, '^(-?)[.]', '\10.'))", text);
 }
+// "2026" and "2026-05" are the first day of it in Spark.
+std::string whole_date(const std::string& text) {
+  const auto digits = [&](size_t begin, size_t count) {
+    return text.size() >= begin + count &&
+           std::all_of(text.begin() + static_cast<long>(begin),
+                       text.begin() + static_cast<long>(begin + count),
+                       [](char c) { return c >= '0' && c <= '9'; });
+  };
+  constexpr size_t kYear = 4;
+  if (!digits(0, kYear)) return text;
+  if (text.size() == kYear) return text + "-01-01";
+  const size_t rest = text.size() - kYear - 1;
+  const bool month = text[kYear] == '-' && (rest == 1 || rest == 2) && digits(kYear + 1, rest);
+  return month ? text + "-01" : text;
+}
 bool is_zero(const Literal& literal) {
   return literal.text.find_first_of("123456789") == std::string::npos;
 }
@@ -88,7 +103,9 @@ TypeId known_type(const Expr& expr) {
         return left == TypeId::kString || right == TypeId::kString ? TypeId::kString
                                                                    : TypeId::kVoid;
       case BinaryOp::kDivide:
-        return TypeId::kDouble;
+        // Decimals give a decimal, and what is not known may be one.
+        if (is_floating(left) || is_floating(right)) return TypeId::kDouble;
+        return is_integer(left) && is_integer(right) ? TypeId::kDouble : TypeId::kVoid;
       case BinaryOp::kIntegerDivide:
         return TypeId::kLong;
       case BinaryOp::kAdd:
@@ -273,11 +290,11 @@ std::string DuckdbPrinter::literal(const Expr& node, const Literal& literal) {
     case TypeId::kBinary:
       return fmt::format("unhex('{}')", literal.text);
     case TypeId::kDate:
-      return fmt::format("CAST({} AS DATE)", duckdb_string(literal.text));
+      return fmt::format("CAST({} AS DATE)", duckdb_string(whole_date(literal.text)));
     case TypeId::kTimestamp:
-      return fmt::format("CAST({} AS TIMESTAMPTZ)", duckdb_string(literal.text));
+      return fmt::format("CAST({} AS TIMESTAMPTZ)", duckdb_string(whole_date(literal.text)));
     case TypeId::kTimestampNtz:
-      return fmt::format("CAST({} AS TIMESTAMP)", duckdb_string(literal.text));
+      return fmt::format("CAST({} AS TIMESTAMP)", duckdb_string(whole_date(literal.text)));
     case TypeId::kInteger:
       // DuckDB would read the sign apart from the digits, which are a BIGINT.
       return literal.text == "-2147483648" ? "CAST(-2147483648 AS INTEGER)" : literal.text;
@@ -293,14 +310,29 @@ std::string DuckdbPrinter::literal(const Expr& node, const Literal& literal) {
       return fmt::format("CAST({} AS DECIMAL({}, {}))", duckdb_string(literal.text), kMostDigits,
                          literal.text.size() - point - 1);
     }
-    default:
-      return fmt::format("CAST({} AS {})", literal.text,
+    default: {
+      // As a number the engine would read -0.0 as a decimal, which has no sign of zero.
+      const bool negative_zero =
+          is_floating(literal.type) && literal.text[0] == '-' && is_zero(literal);
+      return fmt::format("CAST({} AS {})", negative_zero ? "'-0.0'" : literal.text,
                          duckdb_type(DataType::primitive(literal.type)));
+    }
   }
 }
 
-std::string DuckdbPrinter::column(const ColumnRef& column) {
+std::string DuckdbPrinter::column(const Expr& node, const ColumnRef& column) {
   std::string result;
+  for (const auto& [alias, name] : doubles_) {
+    const bool qualified =
+        !alias.empty() && column.parts.size() > 1 && same_name(column.parts[0], alias);
+    if (same_name(column.parts[qualified ? 1 : 0], name)) {
+      fail(invalid_argument("AMBIGUOUS_REFERENCE",
+                            "the subquery of FROM has two columns called {}: name one of them "
+                            "differently",
+                            name),
+           node.place);
+    }
+  }
   size_t first = 0;
   for (auto param = params_.rbegin(); param != params_.rend(); ++param) {
     if (same_name(param->first, column.parts[0])) {
@@ -364,7 +396,7 @@ std::string DuckdbPrinter::expr(const Expr& node) {
 // Only passes on, so that its frame stays small: it stands in every level of a deep tree.
 std::string DuckdbPrinter::print(const Expr& node) {
   if (const auto* constant = node.as<Literal>()) return literal(node, *constant);
-  if (const auto* reference = node.as<ColumnRef>()) return column(*reference);
+  if (const auto* reference = node.as<ColumnRef>()) return column(node, *reference);
   if (const auto* all = node.as<Star>()) return star(*all);
   if (const auto* field = node.as<FieldAccess>()) return this->field(*field);
   if (const auto* access = node.as<IndexAccess>()) return index(*access);
@@ -398,7 +430,9 @@ std::string DuckdbPrinter::unary(const Unary& unary) {
                      : unary.op == UnaryOp::kPlus  ? "+"
                                                    : "~";
   return fmt::format("({} {})", sign,
-                     unary.op == UnaryOp::kNot ? condition(unary.operand) : expr(unary.operand));
+                     unary.op == UnaryOp::kNot      ? condition(unary.operand)
+                     : unary.op == UnaryOp::kBitNot ? expr(unary.operand)
+                                                    : number(unary.operand, nullptr));
 }
 
 std::string DuckdbPrinter::is(const Is& is) {
@@ -421,6 +455,7 @@ std::string DuckdbPrinter::comparison(const ExprPtr& value, const std::vector<Ex
     return static_cast<double>(static_cast<float>(number)) != number;
   };
   const std::string text = expr(value);
+  if (meets_as_double(value, others)) return form(fmt::format("CAST({} AS DOUBLE)", text));
   const TypeId type = known_type(*value);
   if ((type != TypeId::kFloat && type != TypeId::kVoid) || value->as<Literal>() != nullptr ||
       std::none_of(others.begin(), others.end(), inexact)) {
@@ -429,6 +464,21 @@ std::string DuckdbPrinter::comparison(const ExprPtr& value, const std::vector<Ex
   const std::string wide = form(fmt::format("CAST({} AS DOUBLE)", text));
   if (type == TypeId::kFloat) return wide;
   return fmt::format("CASE typeof({}) WHEN 'FLOAT' THEN {} ELSE {} END", text, wide, form(text));
+}
+
+// Whether a FLOAT and a DECIMAL that are no constants stand together.
+bool DuckdbPrinter::meets_as_double(const ExprPtr& value, const std::vector<ExprPtr>& others) {
+  const auto is = [](TypeId id) { return [id](const DataType& type) { return type.id == id; }; };
+  if (!options_.describe || value->as<Literal>() != nullptr) return false;
+  bool any = false;
+  for (const ExprPtr& other : others) any = any || other->as<Literal>() == nullptr;
+  if (!any || !scope_has(is(TypeId::kFloat)) || !scope_has(is(TypeId::kDecimal))) return false;
+  const TypeId type = type_of(*value).id;
+  if (type != TypeId::kFloat && type != TypeId::kDecimal) return false;
+  const TypeId wanted = type == TypeId::kFloat ? TypeId::kDecimal : TypeId::kFloat;
+  return std::any_of(others.begin(), others.end(), [&](const ExprPtr& other) {
+    return other->as<Literal>() == nullptr && type_of(*other).id == wanted;
+  });
 }
 
 std::string DuckdbPrinter::between(const Between& between) {
@@ -440,8 +490,12 @@ std::string DuckdbPrinter::between(const Between& between) {
 
 std::string DuckdbPrinter::in(const In& in) {
   return comparison(in.value, in.list, [&](const std::string& value) {
+    std::string items;
+    for (const ExprPtr& item : in.list) {
+      items += (items.empty() ? "" : ", ") + compared_struct(item, in.value, expr(item));
+    }
     return fmt::format("({} {}IN ({}))", value, in.negated ? "NOT " : "",
-                       in.query ? query(*in.query) : list(in.list));
+                       in.query ? compared_query(in) : items);
   });
 }
 
@@ -459,21 +513,44 @@ std::string DuckdbPrinter::nonzero(const ExprPtr& divisor, const std::string& te
       text);
 }
 
-std::string DuckdbPrinter::divide(const Expr& node, const ExprPtr& left, const ExprPtr& right) {
+// The digits of Spark's quotient: at least six after the point, of 38 in all.
+std::string DuckdbPrinter::divide_decimals(const DecimalShape& left, const DecimalShape& right,
+                                           const std::string& dividend,
+                                           const std::string& divisor) {
+  constexpr int kMost = 38;
+  constexpr int kLeastScale = 6;
+  const int whole = left.precision - left.scale + right.scale;
+  int scale = std::max(kLeastScale, left.scale + right.precision + 1);
+  int precision = whole + scale;
+  if (precision > kMost) {
+    scale = std::max(kMost - whole, std::min(scale, kLeastScale));
+    precision = kMost;
+  }
+  return fmt::format(
+      "CAST(sl_decimal_quotient(CAST({} AS VARCHAR), CAST({} AS VARCHAR), {}) AS "
+      "DECIMAL({}, {}))",
+      dividend, divisor, scale, precision, scale);
+}
+
+std::string DuckdbPrinter::divide(const ExprPtr& left, const ExprPtr& right) {
   const TypeId left_type = known_type(*left);
   const TypeId right_type = known_type(*right);
-  const std::string right_text = expr(right);
+  std::string dividend = number(left, right);
+  const std::string right_text = number(right, left);
   const std::string divisor = nonzero(right, right_text);
-  std::string dividend = expr(left);
-  const auto integer = [](TypeId type) { return is_integer(type); };
-  const auto exact = [&](TypeId type) { return type == TypeId::kDecimal || is_integer(type); };
-  if (!is_floating(left_type) && !is_floating(right_type) &&
-      !(integer(left_type) && integer(right_type))) {
-    if (exact(left_type) && exact(right_type)) {
-      fail_unsupported(node.place, "division of DECIMALs",
-                       "cast one side to DOUBLE, and the result back");
-      return "";
-    }
+  if (is_text(left) || is_text(right)) return fmt::format("({} / {})", dividend, divisor);
+  const DataType left_full = type_of(*left);
+  const DataType right_full = type_of(*right);
+  const auto decimal_like = [](const DataType& type) {
+    return type.id == TypeId::kDecimal || is_integer(type.id);
+  };
+  if (decimal_like(left_full) && decimal_like(right_full) &&
+      (left_full.id == TypeId::kDecimal || right_full.id == TypeId::kDecimal)) {
+    return divide_decimals(decimal_shape(*left, left_full), decimal_shape(*right, right_full),
+                           dividend, divisor);
+  }
+  if (!is_floating(left_full.id) && !is_floating(right_full.id) &&
+      !(is_integer(left_full.id) && is_integer(right_full.id))) {
     // DuckDB divides decimals as DOUBLE; Spark gives a DECIMAL.
     const auto decimal = [&](TypeId type, const std::string& text) {
       return type == TypeId::kDecimal ? std::string("true")
@@ -496,7 +573,7 @@ std::string DuckdbPrinter::divide(const Expr& node, const ExprPtr& left, const E
 std::string DuckdbPrinter::binary(const Expr& node, const Binary& binary) {
   switch (binary.op) {
     case BinaryOp::kDivide:
-      return divide(node, binary.left, binary.right);
+      return divide(binary.left, binary.right);
     case BinaryOp::kIntegerDivide:
     case BinaryOp::kModulo:
       return remainder(binary);
@@ -526,27 +603,32 @@ std::string DuckdbPrinter::binary(const Expr& node, const Binary& binary) {
 
 std::string DuckdbPrinter::infix(const Binary& binary) {
   if (binary.op == BinaryOp::kBitXor) {
-    return fmt::format("xor({}, {})", expr(binary.left), expr(binary.right));
+    const std::string left = number(binary.left, binary.right);
+    return fmt::format("xor({}, {})", left, number(binary.right, binary.left));
   }
   const char* word = operator_text(binary.op);
   const bool compares = binary.op == BinaryOp::kEqual || binary.op == BinaryOp::kNullSafeEqual ||
                         binary.op == BinaryOp::kNotEqual || binary.op == BinaryOp::kLess ||
                         binary.op == BinaryOp::kLessEqual || binary.op == BinaryOp::kGreater ||
                         binary.op == BinaryOp::kGreaterEqual;
-  if (!compares) return fmt::format("({} {} {})", expr(binary.left), word, expr(binary.right));
+  if (!compares) {
+    const std::string left = number(binary.left, binary.right);
+    return fmt::format("({} {} {})", left, word, number(binary.right, binary.left));
+  }
   if (binary.left->as<Literal>() != nullptr) {
     return comparison(binary.right, {binary.left}, [&](const std::string& right) {
       return fmt::format("({} {} {})", expr(binary.left), word, right);
     });
   }
   return comparison(binary.left, {binary.right}, [&](const std::string& left) {
-    return fmt::format("({} {} {})", left, word, expr(binary.right));
+    return fmt::format("({} {} {})", left, word,
+                       compared_struct(binary.right, binary.left, expr(binary.right)));
   });
 }
 
 std::string DuckdbPrinter::remainder(const Binary& binary) {
-  const std::string left = expr(binary.left);
-  const std::string divisor = nonzero(binary.right, expr(binary.right));
+  const std::string left = number(binary.left, binary.right);
+  const std::string divisor = nonzero(binary.right, number(binary.right, binary.left));
   return binary.op == BinaryOp::kModulo ? fmt::format("({} % {})", left, divisor)
                                         : fmt::format("CAST({} // {} AS BIGINT)", left, divisor);
 }
@@ -607,18 +689,45 @@ std::string DuckdbPrinter::add_interval(const Binary& binary) {
   return type == TypeId::kVoid && days ? fmt::format("cast_to_type({}, {})", sum, text) : sum;
 }
 
+// Arrays count from 0 in Spark and from 1 in DuckDB; maps take the key as it is.
 std::string DuckdbPrinter::index(const IndexAccess& access) {
   const std::string value = expr(access.value);
   const std::string position = expr(access.index);
   const auto* constant = access.index->as<Literal>();
   if (constant != nullptr && !is_integer(constant->type))
     return fmt::format("({})[{}]", value, position);
-  // Arrays count from 0 in Spark and from 1 in DuckDB; maps take the key as it is.
-  const bool negative = constant != nullptr && constant->text[0] == '-';
-  std::string shifted = fmt::format("CASE WHEN {0} < 0 THEN NULL ELSE {0} + 1 END", position);
-  if (constant != nullptr) shifted = negative ? "NULL" : fmt::format("{} + 1", position);
-  return fmt::format("({0})[CASE WHEN typeof({0}) LIKE '%]' THEN {1} ELSE {2} END]", value, shifted,
-                     position);
+  const ElementRule outside{
+      "{1} < 0 OR {1} >= {0}",
+      "[INVALID_ARRAY_INDEX] there is no element ', {1}, ' in an array of ', {0}, ', which counts "
+      "from 0: use get for null instead"};
+  return element(type_of(*access.value).id, value, position,
+                 "CASE WHEN {0} < 0 THEN NULL ELSE {0} + 1 END", {outside});
+}
+
+std::string DuckdbPrinter::element(TypeId container, const std::string& value,
+                                   const std::string& position, const char* shifted,
+                                   const std::vector<ElementRule>& rules) {
+  if (container == TypeId::kMap) return fmt::format("({})[{}]", value, position);
+  const bool known = container == TypeId::kArray;
+  // Where it is not known whether this is a map, everything must bind for one too.
+  const std::string number = known ? position : fmt::format("TRY_CAST({} AS BIGINT)", position);
+  const std::string length =
+      known ? fmt::format("len({})", value) : fmt::format("json_array_length(to_json({}))", value);
+  const std::string is_array = fmt::format("typeof({}) LIKE '%]'", value);
+  std::string errors;
+  for (const ElementRule& rule : rules) {
+    errors += fmt::format(" WHEN {}{} IS NOT NULL AND ({}) THEN error(concat('{}'))",
+                          known ? "" : is_array + " AND ", value,
+                          fmt::format(fmt::runtime(rule.broken), length, number),
+                          fmt::format(fmt::runtime(rule.message), length, number));
+  }
+  std::string index = fmt::format(fmt::runtime(shifted), number);
+  if (!known) {
+    index = fmt::format("CASE WHEN {} THEN cast_to_type({}, {}) ELSE {} END", is_array, index,
+                        position, position);
+  }
+  // Only where there is nothing need be asked why.
+  return fmt::format("coalesce(({})[{}], CASE{} END)", value, index, errors);
 }
 
 std::string DuckdbPrinter::json_value(const std::string& value, const std::string& path) {
@@ -649,6 +758,10 @@ std::string DuckdbPrinter::like(const Like& like) {
 }
 
 std::string DuckdbPrinter::case_when(const Case& choice) {
+  std::vector<ExprPtr> values;
+  for (const auto& [when, value] : choice.branches) values.push_back(value);
+  values.push_back(choice.otherwise);
+  check_structs(values);
   std::string result = "CASE";
   if (choice.operand) result += " " + expr(choice.operand);
   for (const auto& [when, value] : choice.branches) {
@@ -784,7 +897,7 @@ std::string DuckdbPrinter::cast(const Expr& node, const ExprPtr& value, const Da
     case TypeId::kTimestamp:
     case TypeId::kTimestampNtz: {
       // A zone in the text counts for both kinds of timestamp: read the instant first.
-      const std::string text = expr(value);
+      const std::string text = is_text(value) ? date_text(value) : expr(value);
       if (type.id == TypeId::kTimestampNtz && known == TypeId::kString) {
         return fmt::format("CAST({}({} AS TIMESTAMPTZ) AS TIMESTAMP)", word, text);
       }
@@ -818,15 +931,21 @@ std::string DuckdbPrinter::as_string(const ExprPtr& value) {
   return cast_to_string(*value, false);
 }
 
+std::string DuckdbPrinter::date_text(const ExprPtr& value) {
+  if (const auto* constant = value->as<Literal>()) return duckdb_string(whole_date(constant->text));
+  return fmt::format(
+      "CASE WHEN length({0}) < 8 THEN regexp_replace(regexp_replace({0}, '^([0-9]{{4}})$', "
+      "'\\1-01'), '^([0-9]{{4}}-[0-9]{{1,2}})$', '\\1-01') ELSE {0} END",
+      expr(value));
+}
+
 std::string DuckdbPrinter::as_time(const ExprPtr& value) {
-  const std::string text = expr(value);
-  return known_type(*value) == TypeId::kString ? fmt::format("CAST({} AS TIMESTAMPTZ)", text)
-                                               : text;
+  return is_text(value) ? fmt::format("CAST({} AS TIMESTAMPTZ)", date_text(value)) : expr(value);
 }
 
 std::string DuckdbPrinter::as_date(const ExprPtr& value) {
-  const std::string text = expr(value);
-  return known_type(*value) == TypeId::kDate ? text : fmt::format("CAST({} AS DATE)", text);
+  if (known_type(*value) == TypeId::kDate) return expr(value);
+  return fmt::format("CAST({} AS DATE)", is_text(value) ? date_text(value) : expr(value));
 }
 
 std::string DuckdbPrinter::as_bytes(const ExprPtr& value) {
@@ -845,18 +964,20 @@ std::string DuckdbPrinter::as_bytes(const ExprPtr& value) {
 
 // --- lambdas, intervals, windows ---------------------------------------------------------------
 
-std::string DuckdbPrinter::lambda(const Lambda& lambda, bool zero_based_index) {
+std::string DuckdbPrinter::lambda(const Lambda& lambda, bool zero_based_index, bool is_condition) {
   const size_t scope = params_.size();
   std::string names;
   for (size_t i = 0; i < lambda.params.size(); ++i) {
     const std::string& param = lambda.params[i];
-    std::string text = duckdb_name(param);
+    // A name of no column, which the engine would take instead.
+    std::string text = fmt::format("sl_param_{}", params_.size());
     names += (names.empty() ? "" : ", ") + text;
     // Spark's second parameter of transform and filter counts from 0.
     if (zero_based_index && i == 1) text = fmt::format("CAST({} - 1 AS INTEGER)", text);
     params_.emplace_back(param, std::move(text));
   }
-  std::string result = fmt::format("lambda {}: {}", names, expr(lambda.body));
+  std::string result = fmt::format("lambda {}: {}", names,
+                                   is_condition ? condition(lambda.body) : expr(lambda.body));
   params_.resize(scope);
   return result;
 }

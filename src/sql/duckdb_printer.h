@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/data_type.h"
 #include "sql/query.h"
 
 namespace strandline::sql {
@@ -33,12 +34,21 @@ std::optional<std::string> literal_text(const Expr& expr);
 // The name Spark gives a column without an alias.
 std::string output_name(const Expr& expr);
 
+// Names and types of the columns that a DuckDB query gives; nothing where it does not bind.
+// VOID stands for types that have no other name here, and for NULL.
+using DescribeQuery = std::function<std::optional<std::vector<Field>>(const std::string& query)>;
+
 struct PrintOptions {
   // Text for current_timestamp(), now(), current_date(): the batch's planned time, microseconds
   // UTC.
   std::optional<int64_t> now_us;
   // Tables around an expression, whose columns may be written in full (schema.table.column).
   std::vector<TableName> tables = {};
+  // Tells the types of columns, where meaning depends on them; null: they are not known. Asked
+  // only where it matters.
+  DescribeQuery describe = nullptr;
+  // The FROM clause, as DuckDB text, around an expression that stands outside a query.
+  std::string from = {};
   // Whether conditions whose type only the engine can tell carry a mark, a comment with their
   // place: "/*?12:5*/(x)". Their reader checks that they are booleans.
   bool mark_conditions = false;

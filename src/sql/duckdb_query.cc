@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "sql/duckdb_core.h"
@@ -44,6 +45,32 @@ const char* join_words(JoinKind kind) {
   return "JOIN";
 }
 
+// Names that a SELECT without * gives several columns.
+std::vector<std::string> doubles_of(const Query& query) {
+  std::vector<std::string> names;
+  std::vector<std::string> doubles;
+  const auto* select = query.as<Select>();
+  if (select == nullptr) return doubles;
+  for (const SelectItem& item : select->items) {
+    if (item.expr->as<Star>() != nullptr) return {};
+    const std::string name = item.aliases.size() == 1 ? item.aliases[0].text
+                             : item.aliases.empty()   ? output_name(*item.expr)
+                                                      : "";
+    const auto is_same = [&](const std::string& other) { return same_name(other, name); };
+    if (!name.empty() && std::any_of(names.begin(), names.end(), is_same)) doubles.push_back(name);
+    names.push_back(name);
+  }
+  return doubles;
+}
+
+bool is_negative(const Expr& expr) {
+  const auto* sign = expr.as<Unary>();
+  const auto* literal = (sign != nullptr ? *sign->operand : expr).as<Literal>();
+  if (literal == nullptr || literal->text.find_first_of("123456789") == std::string::npos)
+    return false;
+  return (sign != nullptr && sign->op == UnaryOp::kMinus) != (literal->text[0] == '-');
+}
+
 const Call* generator_call(const Expr& expr) {
   const auto* call = expr.as<Call>();
   if (call == nullptr) return nullptr;
@@ -67,6 +94,7 @@ std::string DuckdbPrinter::query(const Query& node) {
     return "";
   }
   const size_t scope = ctes_.size();
+  const std::string with_around = with_;
   std::string result;
   for (size_t i = 0; i < node.with.size(); ++i) {
     const Cte& cte = node.with[i];
@@ -74,8 +102,10 @@ std::string DuckdbPrinter::query(const Query& node) {
     for (const Name& name : cte.columns)
       columns += (columns.empty() ? "" : ", ") + duckdb_name(name.text);
     if (!columns.empty()) columns = "(" + columns + ")";
-    result += fmt::format("{}{}{} AS ({})", i == 0 ? "WITH " : ", ", duckdb_name(cte.name.text),
-                          columns, query(*cte.query));
+    const std::string text =
+        fmt::format("{}{} AS ({})", duckdb_name(cte.name.text), columns, query(*cte.query));
+    result += (i == 0 ? "WITH " : ", ") + text;
+    with_ += (with_.empty() ? "" : ", ") + text;
     ctes_.push_back(cte.name.text);
   }
   if (!node.with.empty()) result += " ";
@@ -85,19 +115,29 @@ std::string DuckdbPrinter::query(const Query& node) {
     const char* word = operation->kind == SetKind::kUnion       ? "UNION"
                        : operation->kind == SetKind::kIntersect ? "INTERSECT"
                                                                 : "EXCEPT";
-    result +=
-        fmt::format("({}) {}{}{} ({})", query(*operation->left), word, operation->all ? " ALL" : "",
-                    operation->by_name ? " BY NAME" : "", query(*operation->right));
+    const std::string left = query(*operation->left);
+    std::string right = query(*operation->right);
+    if (!operation->by_name) align_structs(*operation, left, right);
+    result += fmt::format("({}) {}{}{} ({})", left, word, operation->all ? " ALL" : "",
+                          operation->by_name ? " BY NAME" : "", right);
   } else if (const auto* values = node.as<ValuesRows>()) {
     result += "SELECT * FROM " + rows(*values);
   } else if (const auto* derived = node.as<Derived>()) {
     result += "SELECT * FROM (" + query(*derived->query) + ")";
   }
+  scopes_.push_back(node.as<Select>() != nullptr ? last_from_ : "(" + result + ")");
   if (node.order_by_all) result += " ORDER BY ALL ASC NULLS FIRST";
   if (!node.order_by.empty()) result += " ORDER BY " + order(node.order_by);
+  if (node.limit && is_negative(*node.limit)) {
+    fail(invalid_argument("INVALID_LIMIT_LIKE_EXPRESSION.IS_NEGATIVE",
+                          "LIMIT cannot be negative: leave it out for all rows"),
+         node.limit->place);
+  }
   if (node.limit) result += " LIMIT " + expr(node.limit);
   if (node.offset) result += " OFFSET " + expr(node.offset);
+  scopes_.pop_back();
   ctes_.resize(scope);
+  with_ = with_around;
   return result;
 }
 
@@ -136,6 +176,10 @@ void DuckdbPrinter::collect_tables(const Relation& node) {
     collect_tables(*joined->right);
   } else if (const auto* view = node.as<LateralView>()) {
     collect_tables(*view->input);
+  } else if (const auto* derived = node.as<Derived>();
+             derived != nullptr && node.column_aliases.empty()) {
+    for (std::string& name : doubles_of(*derived->query))
+      doubles_.emplace_back(node.alias ? node.alias->text : "", std::move(name));
   } else if (const auto* use = node.as<TableUse>(); use != nullptr && !node.alias) {
     if (use->name.parts.size() > 1) tables_.push_back(use->name);
   }
@@ -143,12 +187,28 @@ void DuckdbPrinter::collect_tables(const Relation& node) {
 
 std::string DuckdbPrinter::select(const Select& selection) {
   const size_t scope = tables_.size();
+  // Names of a subquery are those of its own FROM clause first.
+  const auto doubles_around = std::exchange(doubles_, {});
   if (selection.from) collect_tables(*selection.from);
+  const std::string from = selection.from ? relation(*selection.from) : "";
+  scopes_.push_back(from);
+  const Name* generates = nullptr;
   std::string result = selection.distinct ? "SELECT DISTINCT " : "SELECT ";
   for (size_t i = 0; i < selection.items.size(); ++i) {
-    result += (i == 0 ? "" : ", ") + select_item(selection.items[i], selection);
+    const SelectItem& item = selection.items[i];
+    result += (i == 0 ? "" : ", ") + select_item(item, selection);
+    const Call* generated = generator_call(*item.expr);
+    if (generated == nullptr) continue;
+    if (generates != nullptr) {
+      fail(invalid_argument("UNSUPPORTED_GENERATOR.MULTI_GENERATOR",
+                            "SELECT has two generators, {} and {}: put one of them into LATERAL "
+                            "VIEW, as in FROM t LATERAL VIEW {}(...) v AS c",
+                            generates->text, generated->name.text, generated->name.text),
+           item.expr->place);
+    }
+    generates = &generated->name;
   }
-  if (selection.from) result += " FROM " + relation(*selection.from);
+  if (selection.from) result += " FROM " + from;
   if (selection.where) result += " WHERE " + condition(selection.where);
   if (selection.group_by_all) result += " GROUP BY ALL";
   if (!selection.group_by.empty()) result += " GROUP BY " + list(selection.group_by);
@@ -159,7 +219,10 @@ std::string DuckdbPrinter::select(const Select& selection) {
                           window(named.spec));
   }
   if (selection.qualify) result += " QUALIFY " + condition(selection.qualify);
+  scopes_.pop_back();
+  last_from_ = from;
   tables_.resize(scope);
+  doubles_ = doubles_around;
   return result;
 }
 
@@ -167,6 +230,15 @@ std::string DuckdbPrinter::rows(const ValuesRows& values) {
   if (values.rows.empty()) {
     fail_unsupported({}, "VALUES without rows", "");
     return "";
+  }
+  for (size_t c = 0; c < values.rows[0].size(); ++c) {
+    std::vector<ExprPtr> column;
+    for (const auto& row : values.rows) {
+      if (c < row.size()) column.push_back(row[c]);
+    }
+    scopes_.push_back("");
+    check_structs(column, "INVALID_INLINE_TABLE.INCOMPATIBLE_TYPES_IN_INLINE_TABLE");
+    scopes_.pop_back();
   }
   std::string result = "(VALUES ";
   for (size_t i = 0; i < values.rows.size(); ++i)
@@ -246,15 +318,19 @@ std::string DuckdbPrinter::table(const Relation& node, const TableUse& use) {
 
 std::string DuckdbPrinter::join(const Join& node) {
   const bool nested = node.right->as<Join>() != nullptr || node.right->as<LateralView>() != nullptr;
+  const std::string left = relation(*node.left);
   std::string right = relation(*node.right);
   if (nested && !node.right->alias) right = "(" + right + ")";
   JoinKind kind = node.kind;
   if (kind == JoinKind::kInner && !node.on && node.using_columns.empty() && !node.natural)
     kind = JoinKind::kCross;
-  std::string result =
-      fmt::format("{} {}{} {}{}", relation(*node.left), node.natural ? "NATURAL " : "",
-                  join_words(kind), node.lateral ? "LATERAL " : "", right);
-  if (node.on) result += " ON " + condition(node.on);
+  std::string result = fmt::format("{} {}{} {}{}", left, node.natural ? "NATURAL " : "",
+                                   join_words(kind), node.lateral ? "LATERAL " : "", right);
+  if (node.on) {
+    scopes_.push_back(fmt::format("{} CROSS JOIN {}", left, right));
+    result += " ON " + condition(node.on);
+    scopes_.pop_back();
+  }
   if (node.lateral && kind == JoinKind::kLeft && !node.on) result += " ON true";
   if (!node.using_columns.empty()) {
     std::string names;
@@ -285,9 +361,18 @@ std::string DuckdbPrinter::generator(const Expr& node, bool outer,
     return false;
   };
   const std::string value = expr(call.args[0]);
-  const auto* map_call = call.args[0]->as<Call>();
+  const DataType type = type_of(*call.args[0]);
+  const bool takes = type.id == TypeId::kArray || type.id == TypeId::kVoid ||
+                     (type.id == TypeId::kMap && name == "explode");
+  if (!takes) {
+    fail(invalid_argument("DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE", "{} takes {}, but {} is {}",
+                          call.name.text, name == "explode" ? "an ARRAY or a MAP" : "an ARRAY",
+                          output_name(*call.args[0]), to_sql(type)),
+         call.args[0]->place);
+    return "";
+  }
   const bool map = name == "explode" &&
-                   (aliases.size() == 2 || (map_call != nullptr && map_call->name.text == "map"));
+                   (type.id == TypeId::kMap || (aliases.size() == 2 && type.id != TypeId::kArray));
   if (map) {
     if (!expect(2, 2)) return "";
     const std::string keys = fmt::format("map_keys({})", value);
@@ -331,7 +416,9 @@ std::string DuckdbPrinter::lateral_view(const Relation& node, const LateralView&
     return "";
   }
   const std::string input = relation(*view.input);
+  scopes_.push_back(input);
   const std::string columns = generator(*view.generator, view.outer, node.column_aliases);
+  scopes_.pop_back();
   std::string result = fmt::format("{} CROSS JOIN LATERAL (SELECT {})", input, columns);
   if (node.alias) result += " AS " + duckdb_name(node.alias->text);
   return result;

@@ -25,9 +25,9 @@ constexpr auto kBinary = TypeId::kBinary;
 const std::vector<Function>& table() {
   static const std::vector<Function> kTable = {
       // --- strings ---
-      {"upper", 1, 1, kScalar, "upper($s1)", kString,
-       "letters that grow (German sharp s) stay one letter"},
-      {"ucase", 1, 1, kScalar, "upper($s1)", kString, ""},
+      {"upper", 1, 1, kScalar, "upper(replace($s1, 'ß', 'SS'))", kString,
+       "of letters that grow only the German sharp s does"},
+      {"ucase", 1, 1, kScalar, "upper(replace($s1, 'ß', 'SS'))", kString, ""},
       {"lower", 1, 1, kScalar, "lower($s1)", kString, ""},
       {"lcase", 1, 1, kScalar, "lower($s1)", kString, ""},
       {"length", 1, 1, kScalar, "CAST(length($1) AS INTEGER)", kInt,
@@ -71,8 +71,9 @@ const std::vector<Function>& table() {
       {"space", 1, 1, kScalar, "repeat(' ', CAST($1 AS BIGINT))", kString, ""},
       {"reverse", 1, 1, kScalar, "reverse($1)", kAny, "strings; composed characters stay together"},
       {"initcap", 1, 1, kScalar,
-       "array_to_string(list_transform(string_split(lower($s1), ' '), lambda word: upper(word[1]) "
-       "|| word[2:]), ' ')",
+       "array_to_string(list_transform(string_split(lower($s1), ' '), lambda sl_word: "
+       "upper(sl_word[1]) "
+       "|| sl_word[2:]), ' ')",
        kString, ""},
       {"split", 2, 2, kScalar, "string_split_regex($s1, $s2)", kAny,
        "a pattern that matches nothing splits differently"},
@@ -133,7 +134,7 @@ const std::vector<Function>& table() {
       {"nanvl", 2, 2, kScalar, "CASE WHEN isnan($1) THEN $2 ELSE $1 END", kDouble, ""},
       {"equal_null", 2, 2, kScalar, "($1 IS NOT DISTINCT FROM $2)", kBool, ""},
       {"assert_true", 1, 1, kScalar,
-       "CASE WHEN $1 THEN NULL ELSE error('[USER_RAISED_EXCEPTION] assert_true: the condition is "
+       "CASE WHEN $?1 THEN NULL ELSE error('[USER_RAISED_EXCEPTION] assert_true: the condition is "
        "not true') END",
        kAny, ""},
       {"raise_error", 1, 1, kScalar, "error('[USER_RAISED_EXCEPTION] ' || $s1)", kAny, ""},
@@ -185,8 +186,10 @@ const std::vector<Function>& table() {
       {"cot", 1, 1, kScalar, "cot($1)", kDouble, ""},
       {"hypot", 2, 2, kScalar, "sqrt($1 * $1 + $2 * $2)", kDouble, ""},
       {"rint", 1, 1, kScalar, "round_even(CAST($1 AS DOUBLE), 0)", kDouble, ""},
-      {"bround", 1, 1, kScalar, "round_even($1, 0)", kAny, ""},
-      {"bround", 2, 2, kScalar, "round_even($1, CAST($2 AS INTEGER))", kAny, ""},
+      {"bround", 1, 1, kScalar, "cast_to_type(round_even($1, 0), round($1))", kAny, ""},
+      {"bround", 2, 2, kScalar,
+       "cast_to_type(round_even($1, CAST($2 AS INTEGER)), round($1, CAST($2 AS INTEGER)))", kAny,
+       ""},
       {"factorial", 1, 1, kScalar,
        "CASE WHEN $1 BETWEEN 0 AND 20 THEN CAST(factorial(CAST($1 AS INTEGER)) AS BIGINT) END",
        kLong, ""},
@@ -297,11 +300,11 @@ const std::vector<Function>& table() {
       {"last", 1, 2, kAggregate, "!", kAny, ""},
       {"last_value", 1, 2, kAggregate, "!", kAny, ""},
       {"collect_list", 1, 1, kAggregate,
-       "coalesce(list_filter(list($d$1)@, lambda item: item IS NOT NULL), [])", kAny, ""},
+       "coalesce(list_filter(list($d$1)@, lambda sl_item: sl_item IS NOT NULL), [])", kAny, ""},
       {"array_agg", 1, 1, kAggregate,
-       "coalesce(list_filter(list($d$1)@, lambda item: item IS NOT NULL), [])", kAny, ""},
+       "coalesce(list_filter(list($d$1)@, lambda sl_item: sl_item IS NOT NULL), [])", kAny, ""},
       {"collect_set", 1, 1, kAggregate,
-       "coalesce(list_filter(list(DISTINCT $1)@, lambda item: item IS NOT NULL), [])", kAny,
+       "coalesce(list_filter(list(DISTINCT $1)@, lambda sl_item: sl_item IS NOT NULL), [])", kAny,
        "in any order"},
       {"stddev", 1, 1, kAggregate, "stddev_samp($d$1)@", kDouble, ""},
       {"std", 1, 1, kAggregate, "stddev_samp($d$1)@", kDouble, ""},
@@ -320,11 +323,11 @@ const std::vector<Function>& table() {
       {"percentile_cont", 1, 1, kAggregate, "!", kDouble, ""},
       {"percentile_disc", 1, 1, kAggregate, "!", kAny, ""},
       {"approx_count_distinct", 1, 2, kAggregate, "count(DISTINCT $1)@", kLong, "exact"},
-      {"bool_and", 1, 1, kAggregate, "bool_and($1)@", kBool, ""},
-      {"every", 1, 1, kAggregate, "bool_and($1)@", kBool, ""},
-      {"bool_or", 1, 1, kAggregate, "bool_or($1)@", kBool, ""},
-      {"some", 1, 1, kAggregate, "bool_or($1)@", kBool, ""},
-      {"any", 1, 1, kAggregate, "bool_or($1)@", kBool, ""},
+      {"bool_and", 1, 1, kAggregate, "bool_and($?1)@", kBool, ""},
+      {"every", 1, 1, kAggregate, "bool_and($?1)@", kBool, ""},
+      {"bool_or", 1, 1, kAggregate, "bool_or($?1)@", kBool, ""},
+      {"some", 1, 1, kAggregate, "bool_or($?1)@", kBool, ""},
+      {"any", 1, 1, kAggregate, "bool_or($?1)@", kBool, ""},
       {"bit_and", 1, 1, kAggregate, "bit_and($1)@", kAny, ""},
       {"bit_or", 1, 1, kAggregate, "bit_or($1)@", kAny, ""},
       {"bit_xor", 1, 1, kAggregate, "bit_xor($1)@", kAny, ""},
@@ -359,7 +362,8 @@ const std::vector<Function>& table() {
        "BIGINT), 0) END",
        kLong, ""},
       {"array_distinct", 1, 1, kScalar,
-       "list_filter($1, lambda item, i: list_position($1, item) = i)", kAny, ""},
+       "list_filter($1, lambda sl_item, sl_index: list_position($1, sl_item) = sl_index)", kAny,
+       ""},
       {"array_max", 1, 1, kScalar, "list_max($1)", kAny, ""},
       {"array_min", 1, 1, kScalar, "list_min($1)", kAny, ""},
       {"sort_array", 1, 1, kScalar, "list_sort($1, 'ASC', 'NULLS FIRST')", kAny, ""},
@@ -369,20 +373,25 @@ const std::vector<Function>& table() {
       {"array_append", 2, 2, kScalar, "list_append($1, $2)", kAny, ""},
       {"array_prepend", 2, 2, kScalar, "list_prepend($2, $1)", kAny, ""},
       {"array_remove", 2, 2, kScalar,
-       "CASE WHEN $2 IS NOT NULL THEN list_filter($1, lambda item: item IS DISTINCT FROM $2) END",
+       "CASE WHEN $2 IS NOT NULL THEN list_filter($1, lambda sl_item: sl_item IS DISTINCT FROM $2) "
+       "END",
        kAny, ""},
-      {"array_compact", 1, 1, kScalar, "list_filter($1, lambda item: item IS NOT NULL)", kAny, ""},
+      {"array_compact", 1, 1, kScalar, "list_filter($1, lambda sl_item: sl_item IS NOT NULL)", kAny,
+       ""},
       {"array_repeat", 2, 2, kScalar, "repeat([$1], CAST($2 AS BIGINT))", kAny, ""},
       {"array_union", 2, 2, kScalar,
-       "list_filter(list_concat($1, $2), lambda item, i: list_position(list_concat($1, $2), item) "
-       "= i)",
+       "list_filter(list_concat($1, $2), lambda sl_item, sl_index: list_position(list_concat($1, "
+       "$2), sl_item) "
+       "= sl_index)",
        kAny, ""},
       {"array_intersect", 2, 2, kScalar,
-       "list_filter($1, lambda item, i: list_position($1, item) = i AND list_position($2, item) IS "
+       "list_filter($1, lambda sl_item, sl_index: list_position($1, sl_item) = sl_index AND "
+       "list_position($2, sl_item) IS "
        "NOT NULL)",
        kAny, ""},
       {"array_except", 2, 2, kScalar,
-       "list_filter($1, lambda item, i: list_position($1, item) = i AND list_position($2, item) IS "
+       "list_filter($1, lambda sl_item, sl_index: list_position($1, sl_item) = sl_index AND "
+       "list_position($2, sl_item) IS "
        "NULL)",
        kAny, ""},
       {"arrays_overlap", 2, 2, kScalar,
@@ -397,12 +406,8 @@ const std::vector<Function>& table() {
        "WHEN $2 < 0 THEN list_slice($1, len($1) + $2 + 1, len($1) + $2 + $3) "
        "WHEN $2 = 0 THEN error('[INVALID_PARAMETER_VALUE.START] slice counts from 1') END",
        kAny, ""},
-      {"sequence", 2, 2, kScalar,
-       "cast_to_type(generate_series($1, $2, CASE WHEN $1 <= $2 THEN 1 ELSE -1 END), [$1])", kAny,
-       "integers only"},
-      {"sequence", 3, 3, kScalar, "cast_to_type(generate_series($1, $2, $3), [$1])", kAny,
-       "integers only"},
-      {"element_at", 2, 2, kScalar, "($1)[$2]", kAny, "outside the array gives null"},
+      {"sequence", 2, 3, kScalar, "!", kAny, "the step of dates and times must be a constant"},
+      {"element_at", 2, 2, kScalar, "!", kAny, ""},
       {"try_element_at", 2, 2, kScalar, "($1)[$2]", kAny, ""},
       {"get", 2, 2, kScalar, "($1)[CASE WHEN $2 < 0 THEN NULL ELSE $2 + 1 END]", kAny, ""},
       {"transform", 2, 2, kScalar, "!", kAny, ""},

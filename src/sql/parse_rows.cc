@@ -34,6 +34,11 @@ const char* omitted_condition_code(MergeClause::When when) {
 
 // [AS] alias, where not_an_alias begins the next clause.
 std::optional<Name> Parser::table_alias(std::string_view not_an_alias) {
+  if (at_words({"VERSION", "AS", "OF"}) || at_words({"TIMESTAMP", "AS", "OF"})) {
+    fail_unsupported(peek().place, "a change of an earlier version of a table",
+                     "leave VERSION AS OF out, or use RESTORE TABLE first");
+    return std::nullopt;
+  }
   if (accept_word("AS")) return name("an alias");
   if (at_name() && !at_clause_word() && !at_word(not_an_alias)) return name("an alias");
   return std::nullopt;

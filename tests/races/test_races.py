@@ -136,6 +136,21 @@ def test_identity_values_are_given_once(tmp_path):
     assert {row["id"] for row in rows} == set(range(1, WRITERS * COMMITS + 1))
 
 
+def test_merges_into_a_table_with_identity_values_all_land(tmp_path):
+    """Each gives out values of its own: one that loses the race takes later ones."""
+    warehouse = tmp_path / "w"
+    query(warehouse, "CREATE TABLE t (i BIGINT GENERATED ALWAYS AS IDENTITY, writer INT, number INT)")
+    writers = [start(warehouse, "; ".join(
+        f"MERGE INTO t USING (SELECT {writer} AS w, {number} AS n) s ON t.writer = s.w AND t.number = s.n "
+        "WHEN NOT MATCHED THEN INSERT (writer, number) VALUES (s.w, s.n)" for number in range(3)))
+        for writer in range(WRITERS)]
+    for writer in writers:
+        code, text = finish(writer)
+        assert code == 0, text
+    assert query(warehouse, "SELECT count(*) AS n, count(DISTINCT i) AS i, count(DISTINCT writer, number) AS w "
+                            "FROM t") == [{"n": WRITERS * 3, "i": WRITERS * 3, "w": WRITERS * 3}]
+
+
 def test_tables_replaced_at_once(tmp_path):
     """Of several CREATE OR REPLACE TABLE each makes its version, on a new name too."""
     warehouse = tmp_path / "w"
