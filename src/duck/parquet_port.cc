@@ -344,7 +344,10 @@ class CheckpointReader {
   // A file that DuckDB cannot read as Parquet, or as these columns, is corrupt.
   Error unreadable(Error error) const {
     if (error.kind == ErrorKind::kInvalidData || error.kind == ErrorKind::kInvalidArgument) {
-      return corrupt("DELTA_CHECKPOINT_UNREADABLE", "checkpoint {}: {}", path_, error.message);
+      // Without the engine's class of the error and the query that it was asked.
+      std::string why = error.message.substr(0, error.message.find("\n"));
+      if (const size_t end = why.find(" Error: "); end != std::string::npos) why.erase(0, end + 8);
+      return corrupt("DELTA_CHECKPOINT_UNREADABLE", "checkpoint {} cannot be read: {}", path_, why);
     }
     return error.with_context("checkpoint " + path_);
   }

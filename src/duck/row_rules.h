@@ -1,6 +1,6 @@
 // Rules of a table for the rows that enter it, evaluated (delta-protocol.md section 3): NOT NULL,
-// invariants, CHECK constraints, generated and identity columns. apply_change() puts every new row
-// through them, whoever writes it.
+// invariants, CHECK constraints, generated and identity columns, lengths of CHAR and VARCHAR.
+// apply_change() puts every new row through them, whoever writes it.
 #pragma once
 
 #include <cstdint>
@@ -87,10 +87,12 @@ class RowRules {
 
   explicit RowRules(Connection& connection) : connection_(&connection) {}
   Status add(const delta::ColumnRule& rule, const Schema& schema);
+  Status add_length(const Field& field);
   Status add_condition(const std::string& title, const std::string& sql, const Schema& schema);
 
   Connection* connection_;
   std::vector<Generated> generated_;
+  std::vector<Generated> lengths_;  // of CHAR and VARCHAR columns: the values as they are kept
   std::vector<Check> checks_;
   std::vector<Identity> identities_;
 };

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "duck/check_rules.h"
 
 namespace strandline::duck {
@@ -104,6 +106,32 @@ TEST_F(RowRulesTest, IdentityColumnsCountOn) {
   EXPECT_EQ(apply(row("(1, NULL, NULL::BIGINT)")), "1 NULL -1 \n");
   delta::set_identity(&field("id"), {5, 1, false, std::numeric_limits<int64_t>::max()});
   EXPECT_THAT(apply(row("(1, NULL, NULL::BIGINT)")), HasSubstr("DELTA_IDENTITY_COLUMN_EXHAUSTED"));
+}
+
+TEST_F(RowRulesTest, TheLastBigintIsGivenOut) {
+  delta::set_identity(&field("id"), {std::numeric_limits<int64_t>::max() - 1, 1, false, {}});
+  EXPECT_EQ(apply(row("(1, NULL, NULL::BIGINT), (2, NULL, NULL)")),
+            "1 NULL 9223372036854775806 \n2 NULL 9223372036854775807 \n");
+  delta::set_identity(&field("id"), {std::numeric_limits<int64_t>::min(), -1, false, {}});
+  EXPECT_EQ(apply(row("(1, NULL, NULL::BIGINT)")), "1 NULL -9223372036854775808 \n");
+}
+
+TEST_F(RowRulesTest, TextHasTheLengthOfItsColumn) {
+  definition_.schema.fields = {Field{"v", DataType::primitive(TypeId::kString), true, {}},
+                               Field{"c", DataType::primitive(TypeId::kString), true, {}}};
+  const std::string key = "__CHAR_VARCHAR_TYPE_STRING";
+  field("v").metadata[key] = "\"varchar(3)\"";
+  field("c").metadata[key] = "\"char(3)\"";
+  const auto rows = [](const std::string& values) {
+    return "SELECT * FROM (VALUES " + values + ") AS t(v, c)";
+  };
+  EXPECT_EQ(apply(rows("('abc', 'a'), ('ab   ', 'abc  '), ('é', ''), (NULL, NULL)")),
+            "abc a   \nab  abc \né     \nNULL NULL \n");
+  EXPECT_EQ(apply(rows("('abcd', 'a')")),
+            "EXCEED_LIMIT_LENGTH: column v is varchar(3), but a row has 4 characters");
+  EXPECT_THAT(apply(rows("('a', 'abcd ')")), HasSubstr("EXCEED_LIMIT_LENGTH"));
+  field("c").metadata[key] = "\"array<char(3)>\"";
+  EXPECT_THAT(apply(rows("('a', 'a')")), HasSubstr("UNSUPPORTED_CHAR_OR_VARCHAR_AS_STRING"));
 }
 
 TEST_F(RowRulesTest, WhatCannotBeEvaluatedIsNamed) {

@@ -44,6 +44,8 @@ class Explainer {
                       target.found.table.path(), target.view->version, target.view->files.size()));
     }
     SL_TRY(check_insert(context_, insertion));
+    // Rows that are written out have no plan.
+    if (insertion.query->as<sql::ValuesRows>() != nullptr) return {};
     return query(*insertion.query);
   }
 

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "delta/find_damage.h"
+#include "duck/describer.h"
 #include "duck/jdbc.h"
 #include "engine/names.h"
 #include "pipeline/glob.h"
@@ -55,11 +56,7 @@ std::optional<std::vector<Field>> Relations::describe(const std::string& query) 
       text.replace(at, scan.size(), stand_in);
     }
   }
-  const auto columns = context_.connection->describe(text);
-  if (!columns.ok()) return std::nullopt;
-  std::vector<Field> fields;
-  for (const auto& column : *columns) fields.push_back(Field{column.name, column.type, true, {}});
-  return fields;
+  return duck::describer(*context_.connection)(text);
 }
 
 void Relations::add_conditions(std::map<const sql::TableUse*, sql::Conditions> conditions) {

@@ -728,7 +728,7 @@ Result<std::string> FlowRun::print_batch(const BatchPlan& plan, Execution* execu
     execution->checked_views.push_back(std::move(checked));
     return execution->views[index];
   };
-  return sources_.print(*flow_.query, plan.time_us, relation_of, check_view);
+  return sources_.print(*flow_.query, plan.time_us, relation_of, check_view, connection);
 }
 
 // --- expectations -------------------------------------------------------------------------------

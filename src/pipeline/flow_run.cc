@@ -285,7 +285,8 @@ Result<std::optional<FlowRun::Facts>> FlowRun::find_facts(std::vector<Error>* er
     }
     return text;
   };
-  auto printed = sources_.print(*flow_.query, now_micros(), relation_of, check_view);
+  auto printed =
+      sources_.print(*flow_.query, now_micros(), relation_of, check_view, *context_.connection);
   if (!printed.ok()) fail(printed.error());
   if (!found.empty()) return failed();
   const std::string relation = "(" + *printed + ")";

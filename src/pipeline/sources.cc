@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "duck/connection.h"
+#include "duck/describer.h"
 #include "sql/duckdb_printer.h"
 #include "sql/parser.h"
 
@@ -258,10 +259,11 @@ std::set<size_t> FlowSources::expecting_views() const {
 }
 
 Result<std::string> FlowSources::print(const sql::Query& query, int64_t now_us,
-                                       const RelationOf& relation_of,
-                                       const CheckView& check_view) const {
+                                       const RelationOf& relation_of, const CheckView& check_view,
+                                       duck::Connection& connection) const {
   sql::PrintOptions options;
   options.now_us = now_us;
+  options.describe = duck::describer(connection);
   const sql::Resolve resolve = [&](const sql::TableUse& use) -> Result<std::string> {
     const std::string at = place_key(use.place);
     if (const auto source = source_at_.find(at); source != source_at_.end()) {
@@ -272,7 +274,8 @@ Result<std::string> FlowSources::print(const sql::Query& query, int64_t now_us,
       return not_found("TABLE_OR_VIEW_NOT_FOUND", "there is no table or view '{}'",
                        sql::to_string(use.name));
     }
-    SL_ASSIGN(std::string text, print(*view->second.query, now_us, relation_of, check_view));
+    SL_ASSIGN(std::string text,
+              print(*view->second.query, now_us, relation_of, check_view, connection));
     if (!view->second.columns.empty()) {
       std::string names;
       for (const auto& column : view->second.columns) {

@@ -14,6 +14,7 @@
 
 #include "catalog/warehouse.h"
 #include "delta/snapshot.h"
+#include "duck/connection.h"
 #include "duck/jdbc.h"
 #include "pipeline/delta_source.h"
 #include "pipeline/file_options.h"
@@ -61,9 +62,10 @@ class FlowSources {
   // Given a dataset that is a view with expectations and its relation: what stands for it.
   using CheckView = std::function<Result<std::string>(size_t, const std::string&)>;
 
-  // The flow's query as DuckDB SQL with relation_of(source index) for each source.
+  // The flow's query as DuckDB SQL with relation_of(source index) for each source, whose columns'
+  // types the connection tells.
   Result<std::string> print(const sql::Query& query, int64_t now_us, const RelationOf& relation_of,
-                            const CheckView& check_view) const;
+                            const CheckView& check_view, duck::Connection& connection) const;
 
   // Columns of the flow's query, see query_names.h; columns_of gives those of a source.
   OutputColumns output_columns(const sql::Query& query,

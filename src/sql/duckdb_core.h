@@ -28,13 +28,20 @@ class DuckdbPrinter {
  public:
   DuckdbPrinter(const Resolve* resolve, const PrintOptions& options)
       : resolve_(resolve), options_(options), tables_(options.tables) {
-    if (!options.from.empty()) scopes_.push_back(options.from);
+    if (!options.from.empty()) scopes_.push_back({options.from, {}, {}});
   }
 
   Result<std::string> whole(const Query& query);
   Result<std::string> whole(const Expr& expr);
 
  private:
+  // A FROM clause around, "" for SELECT without one, and what was asked about it.
+  struct Scope {
+    std::string from;
+    std::optional<std::optional<std::vector<Field>>> columns;  // nothing inside: does not bind
+    std::map<std::string, std::optional<DataType>> values;     // by text
+  };
+
   void fail(Error error, const SourcePlace& place);
   void fail_unsupported(const SourcePlace& place, const std::string& what,
                         const std::string& instead);
@@ -117,6 +124,7 @@ class DuckdbPrinter {
   // --- types (duckdb_types.cc) ---
   // What a query gives, in the place where it stands; nothing where that is not known.
   std::optional<std::vector<Field>> described(const std::string& query);
+  const std::optional<std::vector<Field>>& columns_of(Scope& scope);
   // The type of an expression's text in the SELECT that is being printed.
   std::optional<DataType> described_value(const std::string& text);
   // The type of an expression, VOID where it is not known.
@@ -175,14 +183,13 @@ class DuckdbPrinter {
   std::vector<TableName> tables_;
   // Lambda parameters in scope: name and the text that stands for it.
   std::vector<std::pair<std::string, std::string>> params_;
-  // Texts of the FROM clauses around, innermost last; "" for SELECT without FROM.
-  std::vector<std::string> scopes_;
+  // FROM clauses around, innermost last.
+  std::vector<Scope> scopes_;
   std::string last_from_;  // of the SELECT printed last
   // Names that a subquery in the FROM clause around gives twice, with the subquery's alias. The
   // engine would take the first.
   std::vector<std::pair<std::string, std::string>> doubles_;
   std::string with_;  // the common table expressions in scope, as WITH has them
-  std::map<std::string, std::optional<std::vector<Field>>> described_;
 };
 
 DecimalShape decimal_shape(const Expr& expr, const DataType& type);

@@ -125,7 +125,7 @@ std::string DuckdbPrinter::query(const Query& node) {
   } else if (const auto* derived = node.as<Derived>()) {
     result += "SELECT * FROM (" + query(*derived->query) + ")";
   }
-  scopes_.push_back(node.as<Select>() != nullptr ? last_from_ : "(" + result + ")");
+  scopes_.push_back({node.as<Select>() != nullptr ? last_from_ : "(" + result + ")", {}, {}});
   if (node.order_by_all) result += " ORDER BY ALL ASC NULLS FIRST";
   if (!node.order_by.empty()) result += " ORDER BY " + order(node.order_by);
   if (node.limit && is_negative(*node.limit)) {
@@ -191,7 +191,7 @@ std::string DuckdbPrinter::select(const Select& selection) {
   const auto doubles_around = std::exchange(doubles_, {});
   if (selection.from) collect_tables(*selection.from);
   const std::string from = selection.from ? relation(*selection.from) : "";
-  scopes_.push_back(from);
+  scopes_.push_back({from, {}, {}});
   const Name* generates = nullptr;
   std::string result = selection.distinct ? "SELECT DISTINCT " : "SELECT ";
   for (size_t i = 0; i < selection.items.size(); ++i) {
@@ -236,7 +236,7 @@ std::string DuckdbPrinter::rows(const ValuesRows& values) {
     for (const auto& row : values.rows) {
       if (c < row.size()) column.push_back(row[c]);
     }
-    scopes_.push_back("");
+    scopes_.push_back({});
     check_structs(column, "INVALID_INLINE_TABLE.INCOMPATIBLE_TYPES_IN_INLINE_TABLE");
     scopes_.pop_back();
   }
@@ -327,7 +327,7 @@ std::string DuckdbPrinter::join(const Join& node) {
   std::string result = fmt::format("{} {}{} {}{}", left, node.natural ? "NATURAL " : "",
                                    join_words(kind), node.lateral ? "LATERAL " : "", right);
   if (node.on) {
-    scopes_.push_back(fmt::format("{} CROSS JOIN {}", left, right));
+    scopes_.push_back({fmt::format("{} CROSS JOIN {}", left, right), {}, {}});
     result += " ON " + condition(node.on);
     scopes_.pop_back();
   }
@@ -416,7 +416,7 @@ std::string DuckdbPrinter::lateral_view(const Relation& node, const LateralView&
     return "";
   }
   const std::string input = relation(*view.input);
-  scopes_.push_back(input);
+  scopes_.push_back({input, {}, {}});
   const std::string columns = generator(*view.generator, view.outer, node.column_aliases);
   scopes_.pop_back();
   std::string result = fmt::format("{} CROSS JOIN LATERAL (SELECT {})", input, columns);

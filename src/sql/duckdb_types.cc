@@ -134,19 +134,28 @@ DecimalShape decimal_shape(const Expr& expr, const DataType& type) {
 
 std::optional<std::vector<Field>> DuckdbPrinter::described(const std::string& query) {
   if (!options_.describe || error_) return std::nullopt;
-  const std::string text = with_.empty() ? query : fmt::format("WITH {} {}", with_, query);
-  const auto known = described_.find(text);
-  if (known != described_.end()) return known->second;
-  return described_.emplace(text, options_.describe(text)).first->second;
+  return options_.describe(with_.empty() ? query : fmt::format("WITH {} {}", with_, query));
+}
+
+const std::optional<std::vector<Field>>& DuckdbPrinter::columns_of(Scope& scope) {
+  if (!scope.columns) scope.columns = described("SELECT * FROM " + scope.from);
+  return *scope.columns;
 }
 
 std::optional<DataType> DuckdbPrinter::described_value(const std::string& text) {
   for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
-    const std::string from = scope->empty() ? "" : " FROM " + *scope;
-    const auto found = described(fmt::format("SELECT {} AS v{}", text, from));
-    if (found && found->size() == 1) return found->front().type;
+    const bool has_from = !scope->from.empty();
+    auto known = scope->values.find(text);
+    if (known == scope->values.end()) {
+      const auto found =
+          described(fmt::format("SELECT {} AS v{}", text, has_from ? " FROM " + scope->from : ""));
+      const bool one = found && found->size() == 1;
+      known = scope->values.emplace(text, one ? std::optional(found->front().type) : std::nullopt)
+                  .first;
+    }
+    if (known->second) return known->second;
     // What does not bind here may be of the query around, unless nothing binds here.
-    if (!from.empty() && !described("SELECT *" + from)) return std::nullopt;
+    if (has_from && !columns_of(*scope)) return std::nullopt;
   }
   return std::nullopt;
 }
@@ -156,8 +165,8 @@ DataType DuckdbPrinter::type_of_column(const Expr& node, const ColumnRef& column
   for (const auto& [name, text] : params_) {
     if (same_name(name, column.parts[0])) return unknown;
   }
-  if (column.parts.size() == 1 && !scopes_.empty() && !scopes_.back().empty()) {
-    const auto columns = described("SELECT * FROM " + scopes_.back());
+  if (column.parts.size() == 1 && !scopes_.empty() && !scopes_.back().from.empty()) {
+    const auto& columns = columns_of(scopes_.back());
     if (!columns) return unknown;
     const Field* found = nullptr;
     bool several = false;
@@ -226,8 +235,8 @@ DataType DuckdbPrinter::type_of(const Expr& node) {
 
 bool DuckdbPrinter::scope_has(const std::function<bool(const DataType&)>& is_such) {
   if (scopes_.empty()) return true;
-  if (scopes_.back().empty()) return scopes_.size() > 1;
-  const auto columns = described("SELECT * FROM " + scopes_.back());
+  if (scopes_.back().from.empty()) return scopes_.size() > 1;
+  const auto& columns = columns_of(scopes_.back());
   return !columns || std::any_of(columns->begin(), columns->end(),
                                  [&](const Field& field) { return is_such(field.type); });
 }

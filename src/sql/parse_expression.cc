@@ -229,7 +229,7 @@ ExprPtr Parser::postfix() {
   while (!failed_) {
     const SourcePlace place = peek().place;
     if (accept_symbol("::")) {
-      DataType target = type();
+      DataType target = cast_type();
       value = make(Cast{value, std::move(target), false}, place);
     } else if (at_symbol(".") && (at_name(1) || at_symbol("*", 1))) {
       next();
@@ -414,7 +414,7 @@ ExprPtr Parser::cast_expression(bool try_cast) {
   cast.try_cast = try_cast;
   cast.value = expression();
   expect_word("AS");
-  cast.type = type();
+  cast.type = cast_type();
   expect_symbol(")");
   return make(std::move(cast), place);
 }

@@ -76,7 +76,8 @@ DataType Parser::type() {
     return failed_ ? nothing : DataType::decimal(precision, scale);
   }
   if (word == "CHAR" || word == "VARCHAR" || word == "CHARACTER") {
-    fail_unsupported(token.place, word, "use STRING");
+    fail_unsupported(token.place, "a column of type " + word,
+                     "use STRING, and CHECK (length(c) <= n) where the length matters");
     return nothing;
   }
   if (word == "ARRAY") {
@@ -119,6 +120,23 @@ DataType Parser::type() {
                 {"STRING", "BIGINT", "INTEGER", "SMALLINT", "TINYINT", "FLOAT", "DOUBLE", "BOOLEAN",
                  "BINARY", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "DECIMAL", "ARRAY", "STRUCT"});
   return nothing;
+}
+
+DataType Parser::cast_type() {
+  const std::string& word = peek().upper;
+  const bool text = peek().kind == TokenKind::kWord &&
+                    (word == "CHAR" || word == "VARCHAR" || word == "CHARACTER") &&
+                    peek(1).kind == TokenKind::kSymbol && peek(1).text == "(";
+  if (!text) return type();
+  next();
+  next();
+  if (peek().kind == TokenKind::kNumber) {
+    next();
+  } else {
+    fail_expected("a length");
+  }
+  expect_symbol(")");
+  return DataType::primitive(TypeId::kString);
 }
 
 std::vector<Field> Parser::schema_fields(std::string_view stop_symbol) {

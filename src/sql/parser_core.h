@@ -97,6 +97,8 @@ class Parser {
 
   // --- types (parse_type.cc) ---
   DataType type();
+  // The same in a cast, where CHAR(n) and VARCHAR(n) are STRING: Spark cuts and pads nothing there.
+  DataType cast_type();
   std::vector<Field> schema_fields(std::string_view stop_symbol);
 
   // --- expressions (parse_expression.cc) ---
