@@ -66,6 +66,7 @@ Result<std::string> default_value(const Field& column, std::optional<int64_t> no
 RowRules::RowRules(RowRules&& other) noexcept
     : connection_(other.connection_),
       generated_(std::move(other.generated_)),
+      lengths_(std::move(other.lengths_)),
       checks_(std::move(other.checks_)),
       identities_(std::move(other.identities_)) {
   other.identities_.clear();
