@@ -107,7 +107,7 @@ Result<std::string> FlowRun::print_empty() const {
   const auto unchecked = [](size_t, const std::string& text) -> Result<std::string> {
     return text;
   };
-  return sources_.print(*flow_.query, 0, relation_of, unchecked);
+  return sources_.print(*flow_.query, 0, relation_of, unchecked, *context_.connection);
 }
 
 // None while the columns that the version query reads are not known.
