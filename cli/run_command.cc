@@ -36,9 +36,9 @@ int run_continuously_command(const ContinuousOptions& options, bool json) {
   bool is_first = true;
   bool printed = true;
   const auto show = [&](const UpdateReport& report) {
-    const bool shown = is_first || report.has_news() || report.status != UpdateStatus::kCompleted;
+    const bool warns = is_first && !report.warnings.empty();
     is_first = false;
-    if (!shown) return;
+    if (!warns && !report.has_news() && report.status == UpdateStatus::kCompleted) return;
     for (const auto& warning : report.warnings) print_warning(warning);
     if (json) {
       printed = print_out("{}\n", report_json(report)) && printed;

@@ -83,6 +83,15 @@ void HistoryProgram::stage_events(const std::string& events) {
     make_table("stage", "hand_rows", read_edits(is_scd1() ? keys_ : owned_, hand_bounds()));
     make_table("stage", "edited",
                fmt::format("SELECT DISTINCT {} FROM {}", keys(), table("hand_rows")));
+    std::vector<std::string> nulls;
+    for (const size_t i : keys_) nulls.push_back(fmt::format("e.{} IS NULL", column(i)));
+    check("validate",
+          fmt::format("SELECT count(*), min({}) FROM {} AS e WHERE change > 0 AND ({})",
+                      keys_text("e"), table("hand_rows"), join(nulls, " OR ")),
+          "AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS",
+          "table " + plan_.target +
+              " was given rows by hand whose key has a null ({count} of them, for example one with "
+              "{example}): give them a key or delete them");
   }
   if (!truncates()) {
     program_.keys = fmt::format("SELECT {} FROM {}", keys(), table("events"));

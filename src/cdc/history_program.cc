@@ -119,7 +119,7 @@ SELECT
       arg("greatest", value_of_greatest("seq", order("seq"))), arg("known", known),
       arg("same_key", keys_equal("e", "k")), arg("from_mark", from_mark), arg("late", late),
       arg("conflicts", table("conflicts")), arg("text", keys_text("x")),
-      arg("seq_text", as_text("x.seq")));
+      arg("seq_text", as_literal("x.seq", plan_.sequence_type)));
 }
 
 Result<Program> make_history_program(const Dialect& dialect, const Plan& plan,

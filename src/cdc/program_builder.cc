@@ -67,7 +67,7 @@ std::string ProgramBuilder::keys_text(const std::string& alias) const {
   for (const size_t i : keys_) {
     parts.push_back(fmt::format("{} || coalesce({}, 'NULL')",
                                 quote_literal(plan_.columns[i].name + " = "),
-                                as_text(alias + "." + column(i))));
+                                as_literal(alias + "." + column(i), plan_.columns[i].type)));
   }
   return fmt::format("concat_ws(', ', {})", fmt::join(parts, ", "));
 }
@@ -385,7 +385,8 @@ void ProgramBuilder::validate_events(const std::string& events) {
       "validate",
       fmt::format("SELECT count(*), min({} || ', sequence = ' || {}) FROM {} AS e WHERE e.kind <> "
                   "2 AND ({})",
-                  keys_text("e"), as_text("e.seq"), events, fmt::join(nulls, " OR ")),
+                  keys_text("e"), as_literal("e.seq", plan_.sequence_type), events,
+                  fmt::join(nulls, " OR ")),
       "AUTOCDC_MICROBATCH_VALIDATION.NULL_KEY",
       "flow " + plan_.flow_name + ": the key (" + fmt::format("{}", fmt::join(names, ", ")) +
           ") has a null in {count} of the batch's events, for example in the one with {example}" +
@@ -398,8 +399,8 @@ void ProgramBuilder::check_not_null_columns() {
     std::vector<std::string> parts;
     parts.reserve(plan_.keys.size());
     for (const Field& key : plan_.keys) {
-      parts.push_back(
-          fmt::format("{} || {}", quote_literal(key.name + " = "), as_text(quote_name(key.name))));
+      parts.push_back(fmt::format("{} || {}", quote_literal(key.name + " = "),
+                                  as_literal(quote_name(key.name), key.type)));
     }
     check("validate",
           fmt::format("SELECT count(*), min(concat_ws(', ', {})) FROM ({}) WHERE {} IS NULL",

@@ -315,7 +315,7 @@ SELECT
         arg("events", table("events")), arg("late_truncates", late_truncates),
         arg("from_mark", from_mark), arg("late", late), arg("ranked", table("ranked")),
         arg("same_key", keys_equal("r", "d")), arg("conflicts", table("conflicts")),
-        arg("text", keys_text("x")), arg("seq_text", as_text("x.seq")));
+        arg("text", keys_text("x")), arg("seq_text", as_literal("x.seq", plan_.sequence_type)));
   }
 };
 

@@ -400,7 +400,7 @@ SELECT
         arg("order", order("seq")), arg("target", kFromTarget),
         arg("same_key", keys_equal("e", "k")), arg("e_order", order("e.seq")),
         arg("conflicts", table("conflicts")), arg("text", keys_text("x")),
-        arg("seq_text", as_text("x.seq")));
+        arg("seq_text", as_literal("x.seq", plan_.sequence_type)));
   }
 
   std::vector<size_t> tracked_;

@@ -51,6 +51,30 @@ std::string ValueText::as_text(const std::string& expr) const {
   return fmt::format("CAST({} AS {})", expr, text_type());
 }
 
+std::string ValueText::as_literal(const std::string& expr, const DataType& type) const {
+  std::string text = as_text(expr), before = "'";
+  switch (type.id) {
+    case TypeId::kString:
+      for (const char* special : {"\\", "'"}) {
+        text = fmt::format("replace({}, {}, {})", text, quote_literal(special),
+                           quote_literal(std::string("\\") + special));
+      }
+      break;
+    case TypeId::kDate:
+      before = "DATE '";
+      break;
+    case TypeId::kTimestamp:
+      before = "TIMESTAMP '";
+      break;
+    case TypeId::kTimestampNtz:
+      before = "TIMESTAMP_NTZ '";
+      break;
+    default:
+      return text;
+  }
+  return fmt::format("{} || {} || {}", quote_literal(before), text, quote_literal("'"));
+}
+
 std::string ValueText::member(const std::string& expr, const Field& field) const {
   return dialect_.member(expr, field.name);
 }

@@ -21,6 +21,8 @@ class ValueText {
   std::string text_type() const { return type_text(DataType::primitive(TypeId::kString)); }
   std::string typed_null(const DataType& type) const;
   std::string as_text(const std::string& expr) const;
+  // The value as a user would write it in SQL: 'x', DATE '2024-01-01'; null for null.
+  std::string as_literal(const std::string& expr, const DataType& type) const;
 
   // A member of a struct; null of a null struct.
   std::string member(const std::string& expr, const Field& field) const;

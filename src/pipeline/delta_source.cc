@@ -13,6 +13,10 @@
 namespace strandline::pipeline {
 namespace {
 
+constexpr const char* kStartAnew =
+    "run a full refresh of the flow's target that goes without what only the old table had "
+    "(--allow-missing-sources; SET strandline.allowMissingSources = true before REFRESH … FULL)";
+
 constexpr int64_t kDefaultMaxFiles = 1000;
 
 // Which files excludeRegex leaves out.
@@ -119,9 +123,8 @@ Status check_same_table(const delta::Snapshot& newest, const DeltaOffset& progre
   if (progress.table_id == newest.metadata.id) return {};
   return invalid_data(
       "DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE",
-      "'{}' was dropped and made anew since this stream last read it (table id {}, before {}): run "
-      "a full refresh of the flow's target",
-      shown, newest.metadata.id, progress.table_id);
+      "'{}' was dropped and made anew since this stream last read it (table id {}, before {}): {}",
+      shown, newest.metadata.id, progress.table_id, kStartAnew);
 }
 
 Result<DeltaRange> plan_delta(const delta::Table& table, const delta::Snapshot& newest,
@@ -187,11 +190,9 @@ Result<std::shared_ptr<const delta::Snapshot>> delta_range(
     const DeltaOffset& from, const DeltaOffset& to, const std::string& shown) {
   auto part = std::make_shared<delta::Snapshot>(newest);
   if (from.table_id != newest.metadata.id) {
-    return invalid_data(
-        "DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE",
-        "'{}' was dropped and made anew since this batch was planned: run a full refresh of "
-        "the flow's target",
-        shown);
+    return invalid_data("DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE",
+                        "'{}' was dropped and made anew since this batch was planned: {}", shown,
+                        kStartAnew);
   }
   part->files.clear();
   SL_ASSIGN(const auto reached, walk(

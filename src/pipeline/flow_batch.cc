@@ -324,14 +324,49 @@ Result<RowDifference> row_difference(duck::Connection& connection, const delta::
                        fmt::format("({} EXCEPT ALL {})", old_rows, new_rows)};
 }
 
+// Two versions of a table that hands changed rows between, with all files that tell which.
+// Errors: AUTOCDC_INVALID_STATE.HAND_EDITS_LOST (kInvalidData) where VACUUM or a cleaned log have
+// taken something of it.
+struct Edited {
+  std::shared_ptr<const delta::Snapshot> before, after;
+};
+Result<Edited> edited_versions(const delta::Table& table, const Target::Versions& edits,
+                               const std::string& shown) {
+  const auto lost = [&](const Error& why) {
+    return invalid_data(
+        "AUTOCDC_INVALID_STATE.HAND_EDITS_LOST",
+        "versions {} to {} of '{}' changed rows by hand, and what they changed cannot be read any "
+        "more ({}): run a full refresh of that table (--full-refresh {}), which goes without them",
+        edits.first, edits.second, shown, why.message, shown);
+  };
+  Edited edited;
+  for (auto [version, snapshot] :
+       {std::pair(edits.first - 1, &edited.before), std::pair(edits.second, &edited.after)}) {
+    auto found = table.snapshot(version);
+    if (!found.ok()) {
+      if (found.error().kind != ErrorKind::kNotFound) return found.error();
+      return lost(found.error());
+    }
+    *snapshot = *std::move(found);
+  }
+  for (const auto& [one, other] :
+       {std::pair(edited.before, edited.after), std::pair(edited.after, edited.before)}) {
+    const auto files = files_not_in(*one, *other);
+    if (const auto damage = delta::find_damage(table.store().get(), *one, &files))
+      return lost(*damage);
+  }
+  return edited;
+}
+
 // The rows that hands changed in these versions, as a program reads them.
 Result<std::string> rows_by_hand(duck::Connection& connection, const delta::Table& table,
                                  const std::shared_ptr<const delta::Snapshot>& target,
                                  const std::vector<Target::Versions>& edits,
+                                 const std::string& shown,
                                  std::vector<std::unique_ptr<duck::Scan>>* scans) {
   std::string now, before;
-  for (const auto& [first, last] : edits) {
-    if (first == 0) {
+  for (const auto& versions : edits) {
+    if (versions.first == 0) {
       // Taken over with all its rows.
       SL_ASSIGN(auto scan, duck::scan_table(connection, table, target));
       const std::string sql =
@@ -339,10 +374,9 @@ Result<std::string> rows_by_hand(duck::Connection& connection, const delta::Tabl
       scans->push_back(std::move(scan));
       return sql;
     }
-    SL_ASSIGN(const auto old_rows, table.snapshot(first - 1));
-    SL_ASSIGN(const auto new_rows, table.snapshot(last));
-    SL_ASSIGN(const auto difference,
-              row_difference(connection, table, old_rows, new_rows, target->schema, scans));
+    SL_ASSIGN(const auto edited, edited_versions(table, versions, shown));
+    SL_ASSIGN(const auto difference, row_difference(connection, table, edited.before, edited.after,
+                                                    target->schema, scans));
     now += (now.empty() ? "" : " UNION ALL ") + difference.now;
     before += (before.empty() ? "" : " UNION ALL ") + difference.before;
   }
@@ -356,19 +390,31 @@ Result<std::string> rows_by_hand(duck::Connection& connection, const delta::Tabl
                      now, before);
 }
 
+// The kinds of state rows that may be forgotten, as a SQL list, empty for none: deletes that no row
+// of the target shows, and what is only known so that it changes nothing when it comes again.
+std::string forgettable_kinds(const cdc::Plan& plan) {
+  switch (plan.scd_type) {
+    case cdc::ScdType::kType1:
+      return "0, 5";
+    case cdc::ScdType::kType2:
+      // Under partial updates a delete also says what later events do not inherit.
+      return plan.state_spec.partial ? "6" : "0, 6";
+    case cdc::ScdType::kBitemporal:
+      break;
+  }
+  return "";
+}
+
 // Positions of state rows whose time is over, where the batch writes the state anyway; empty for
-// none. Only deletes that no row of the target shows are forgotten. They are looked for in files as
-// old as the threshold, four times while it passes.
+// none. They are looked for in files as old as the threshold, four times while it passes.
 Result<std::string> forgotten_rows(duck::Connection& connection, const delta::Table& table,
                                    const std::shared_ptr<const delta::Snapshot>& state,
                                    const delta::Snapshot& target, const BatchPlan& plan,
                                    const cdc::Plan& cdc_plan, const cdc::Program& program,
                                    std::vector<std::unique_ptr<duck::Scan>>* scans) {
   SL_ASSIGN(const auto seconds, tombstone_seconds(target, cdc_plan.target));
-  const bool shows_deletes =
-      cdc_plan.scd_type == cdc::ScdType::kBitemporal ||
-      (cdc_plan.scd_type == cdc::ScdType::kType2 && cdc_plan.state_spec.partial);
-  if (!seconds || shows_deletes) return std::string();
+  const std::string kinds = forgettable_kinds(cdc_plan);
+  if (!seconds || kinds.empty()) return std::string();
   const auto last = state->property(kStateForgottenProperty);
   const int64_t last_us = last ? std::strtoll(last->c_str(), nullptr, 10) : 0;
   constexpr int64_t kMicros = 1000000;
@@ -384,7 +430,6 @@ Result<std::string> forgotten_rows(duck::Connection& connection, const delta::Ta
                                              program.state_new)));
   if (changes == 0) return std::string();
   SL_ASSIGN(const auto rows, positioned(connection, table, state, old_files, false, scans));
-  const char* kinds = cdc_plan.scd_type == cdc::ScdType::kType1 ? "0, 5" : "0";
   return fmt::format("SELECT {}, {} FROM {} WHERE {} IN ({})", duck::kFileColumn, duck::kRowColumn,
                      rows, quote_name(cdc::kStateKind), kinds);
 }
@@ -469,8 +514,8 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
   if (reads_target) relations.target = "target";
   if (reads_state) relations.state = "state";
   if (!edits.empty()) {
-    SL_ASSIGN(relations.edits,
-              rows_by_hand(connection, target_->table(), target, edits, &execution.scans));
+    SL_ASSIGN(relations.edits, rows_by_hand(connection, target_->table(), target, edits,
+                                            target_->dataset().shown, &execution.scans));
   }
   SL_ASSIGN(auto program, cdc::make_duckdb_program(cdc_plan, relations));
 

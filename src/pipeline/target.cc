@@ -320,7 +320,9 @@ Result<std::shared_ptr<const delta::Snapshot>> Target::update_properties(
   const bool same_partitions =
       std::equal(partitions.begin(), partitions.end(), metadata.partition_columns.begin(),
                  metadata.partition_columns.end(), same_name);
-  if (!same_partitions) {
+  // A table that was taken over is as another one made it.
+  const bool leaves_it = partitions.empty() && snapshot->property(kAdoptedProperty);
+  if (!same_partitions && !leaves_it) {
     warn(unsupported("PARTITIONING_FIXED",
                      "'{}' keeps the partition columns it was made with: drop the table to "
                      "change them",

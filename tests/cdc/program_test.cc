@@ -245,6 +245,19 @@ TEST_F(ProgramTest, TheGreatestOfDifferingUpsertsCounts) {
   EXPECT_EQ(across.metrics.num_sequence_conflicts, 2);
 }
 
+// The example can be pasted into a query.
+TEST_F(ProgramTest, AConflictsExampleIsInSqlLiterals) {
+  const Flow flow{"id STRING, day DATE, v STRING, at TIMESTAMP",
+                  "KEYS (id, day) SEQUENCE BY at COLUMNS (id, day, v)", "TIMESTAMP"};
+  const BatchOutcome outcome =
+      deliver(flow,
+              "('it''s \\ me', DATE '2024-02-29', 'a', TIMESTAMPTZ '2024-01-02 03:04:05Z'), "
+              "('it''s \\ me', DATE '2024-02-29', 'b', TIMESTAMPTZ '2024-01-02 03:04:05Z')");
+  EXPECT_EQ(outcome.metrics.conflict_example,
+            "id = 'it\\'s \\\\ me', day = DATE '2024-02-29', sequence = TIMESTAMP '2024-01-02 "
+            "03:04:05+00'");
+}
+
 TEST_F(ProgramTest, ColumnsOfATieCompareInTheOrderOfTheirNames) {
   const Flow flow{"id BIGINT, Zeta INT, alpha INT, seq BIGINT",
                   "KEYS (id) SEQUENCE BY seq COLUMNS * EXCEPT (seq)"};

@@ -129,3 +129,19 @@ def test_arguments(tmp_path):
                             (["--continuous", "--interval", "soon"], "write a time such as 5s")):
         process = call("run", tmp_path / "p", *arguments)
         assert process.returncode == 2 and said in process.stderr, process.stderr
+
+
+def test_an_update_that_finds_nothing_is_silent_from_the_first(tmp_path):
+    make(tmp_path, f"""
+        CREATE STREAMING TABLE files AS SELECT * FROM STREAM read_files('{tmp_path}/in', format => 'json', schema => 'k INT')""")
+    write_json_lines(tmp_path / "in" / "1.json", [{"k": 1}])
+    assert run_pipeline(tmp_path / "p", tmp_path / "w").ok
+    with continuous(tmp_path, "--interval", "200ms", "--json") as process:
+        time.sleep(2)
+        write_json_lines(tmp_path / "in" / "2.json", [{"k": 2}])
+        wait_for(lambda: count(tmp_path, "files") == 2, process)
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == 0, errors
+    [report] = [json.loads(line) for line in output.splitlines()]
+    assert report["flows"][0]["metrics"]["num_output_rows"] == 1

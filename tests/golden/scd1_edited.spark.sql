@@ -11,6 +11,9 @@ SELECT DISTINCT c0 FROM __strandline_cdc_hand_rows;
 
 -- ===== validate =====
 
+-- check AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS
+SELECT count(*), min(concat_ws(', ', 'id = ' || coalesce(CAST(e.c0 AS STRING), 'NULL'))) FROM __strandline_cdc_hand_rows AS e WHERE change > 0 AND (e.c0 IS NULL);
+
 -- check AUTOCDC_MICROBATCH_VALIDATION.NULL_SEQUENCE
 SELECT count(*), min(concat_ws(', ', 'id = ' || coalesce(CAST(e.c0 AS STRING), 'NULL'))) FROM __strandline_cdc_events AS e WHERE e.seq IS NULL;
 

@@ -11,6 +11,9 @@ SELECT DISTINCT c2 FROM __strandline_cdc_hand_rows;
 
 -- ===== validate =====
 
+-- check AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS
+SELECT count(*), min(concat_ws(', ', 'id = ' || coalesce(CAST(e.c2 AS VARCHAR), 'NULL'))) FROM __strandline_cdc_hand_rows AS e WHERE change > 0 AND (e.c2 IS NULL);
+
 -- check AUTOCDC_MICROBATCH_VALIDATION.NULL_SEQUENCE
 SELECT count(*), min(concat_ws(', ', 'id = ' || coalesce(CAST(e.c2 AS VARCHAR), 'NULL'))) FROM __strandline_cdc_events AS e WHERE e.seq IS NULL;
 
