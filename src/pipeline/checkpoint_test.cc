@@ -43,6 +43,31 @@ TEST_F(CheckpointTest, BeginsEmpty) {
   EXPECT_FALSE(checkpoint.offset("delta:/y"));
 }
 
+TEST_F(CheckpointTest, VersionsOfSnapshotsSurvive) {
+  const auto take = [&](int64_t batch, std::optional<SnapshotVersion> version) {
+    auto checkpoint = open();
+    BatchPlan taken = plan(batch);
+    taken.is_snapshot = true;
+    taken.snapshot_version = std::move(version);
+    ASSERT_TRUE(checkpoint.write_plan(taken).ok());
+    ASSERT_TRUE(checkpoint.mark_done().ok());
+  };
+  const auto decimal = [](int64_t number) {
+    return SnapshotVersion{DataType::decimal(5, 1), fmt::format("{}.5", number)};
+  };
+  ASSERT_FALSE(open().snapshot_version());
+  // Long enough for plans to be folded into a state file, and a last batch without a snapshot.
+  for (int64_t batch = 0; batch < 40; ++batch) take(batch, decimal(batch));
+  take(40, std::nullopt);
+  const auto checkpoint = open();
+  EXPECT_EQ(checkpoint.last_batch(), 40);
+  ASSERT_TRUE(checkpoint.snapshot_version());
+  EXPECT_EQ(checkpoint.snapshot_version()->value, "39.5");
+  EXPECT_TRUE(same_type(checkpoint.snapshot_version()->type, DataType::decimal(5, 1)));
+  // What a snapshot read is read again by the next one.
+  EXPECT_TRUE(checkpoint.consumed_files("files").empty());
+}
+
 TEST_F(CheckpointTest, PlannedBatchSurvives) {
   ASSERT_TRUE(open().write_plan(plan(0)).ok());
   const auto checkpoint = open();
