@@ -163,6 +163,7 @@ std::string DuckdbPrinter::fill_form(const Function& function, const Call& call)
       const ExprPtr& argument = call.args[static_cast<size_t>(form[++i] - '1')];
       result += kind == 's'   ? as_string(argument)
                 : kind == '?' ? condition(argument)
+                : kind == 'n' ? number(argument, nullptr)
                 : kind == 't' ? as_time(argument)
                 : kind == 'D' ? as_date(argument)
                               : as_bytes(argument);
@@ -261,8 +262,8 @@ std::string DuckdbPrinter::call(const Expr& node, const Call& call) {
 // follow from a column's. Samples stand beside the aggregate: its argument in a window, else its
 // maximum.
 std::string DuckdbPrinter::sum(const Call& call) {
-  const TypeId type = known_type(*call.args[0]);
-  const std::string value = expr(call.args[0]);
+  const TypeId type = is_text(call.args[0]) ? TypeId::kDouble : known_type(*call.args[0]);
+  const std::string value = number(call.args[0], nullptr);
   const std::string distinct = call.distinct ? "DISTINCT " : "";
   if (is_integer(type) || type == TypeId::kDouble) {
     return fmt::format("CAST(sum({}{}){} AS {})", distinct, value, suffix(call),
@@ -277,8 +278,8 @@ std::string DuckdbPrinter::sum(const Call& call) {
 }
 
 std::string DuckdbPrinter::average(const Call& call) {
-  const TypeId type = known_type(*call.args[0]);
-  const std::string value = expr(call.args[0]);
+  const TypeId type = is_text(call.args[0]) ? TypeId::kDouble : known_type(*call.args[0]);
+  const std::string value = number(call.args[0], nullptr);
   const std::string average =
       fmt::format("avg({}{}){}", call.distinct ? "DISTINCT " : "", value, suffix(call));
   if (is_integer(type) || type == TypeId::kDouble) return average;

@@ -670,8 +670,8 @@ std::string DuckdbPrinter::add_interval(const Binary& binary) {
   const bool right_interval = binary.right->as<IntervalLiteral>() != nullptr;
   const ExprPtr& time = right_interval ? binary.left : binary.right;
   const ExprPtr& span = right_interval ? binary.right : binary.left;
-  const TypeId type = known_type(*time);
-  std::string text = type == TypeId::kString ? as_time(time) : expr(time);
+  const TypeId type = is_text(time) ? TypeId::kString : known_type(*time);
+  std::string text = as_time(time);
   bool days = true;
   for (const auto& [value, unit] : span->as<IntervalLiteral>()->parts) {
     days = days && (unit == "YEAR" || unit == "QUARTER" || unit == "MONTH" || unit == "WEEK" ||

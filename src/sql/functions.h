@@ -18,6 +18,7 @@ enum class FunctionKind { kScalar, kAggregate, kWindow, kGenerator };
 //   $t1        as a date or time (casts strings to TIMESTAMP)
 //   $D1        as a DATE
 //   $b1        as bytes (strings by UTF-8)
+//   $n1        as a number (casts strings to DOUBLE)
 //   $?1        as a condition, which must be a BOOLEAN
 //   $*         all arguments, comma between
 //   $d         DISTINCT, where the call has it
