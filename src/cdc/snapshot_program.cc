@@ -238,7 +238,7 @@ FROM {differences})",
     for (const size_t i : keys_) {
       parts.push_back(fmt::format("{} || coalesce({}, 'NULL')",
                                   quote_literal(plan_.columns[i].name + " = "),
-                                  as_text("d." + old_column(i))));
+                                  as_literal("d." + old_column(i), plan_.columns[i].type)));
     }
     check("validate",
           fmt::format(
