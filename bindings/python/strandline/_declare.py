@@ -106,6 +106,7 @@ class Declarer:
 
     def next_snapshot(self, request: dict[str, Any]) -> dict[str, Any]:
         function = self.functions[request["function"]]
+        self.spark.taking_snapshots = True
         try:
             return function(request["latest"])
         except (Exception, SystemExit) as error:  # user code may do anything
@@ -146,6 +147,8 @@ def main() -> None:
                 said.update(secrets=_jdbc.kept, extensions=extension_folders())
             lines.write(json.dumps(said).encode() + b"\n")
             lines.flush()
+    if "declarer" in state:
+        state["declarer"].spark._end()
     os._exit(0)  # whatever threads user code started
 
 

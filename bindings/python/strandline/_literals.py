@@ -14,6 +14,7 @@ from sqlglot import parse_one
 
 from ._arguments import given
 from ._columns import literal, quote
+from ._large import Files
 from .errors import InvalidArgumentError
 
 Type = exp.DataType
@@ -86,8 +87,8 @@ def columns_of(schema: Any) -> tuple[Optional[list[str]], Optional[list[Type]]]:
     raise TypeError(f"schema must be DDL such as 'id INT, x STRING', a StructType or a list of names, not {given(schema)}")
 
 
-def values_query(data: Any, schema: Any) -> str:
-    """A query that gives the rows."""
+def values_query(data: Any, schema: Any, files: Optional[Files] = None) -> str:
+    """A query that gives the rows. files: where many of them may go."""
     names, types = columns_of(schema)
     if hasattr(data, "to_dict") and hasattr(data, "columns"):  # a pandas frame
         names = names or [str(name) for name in data.columns]
@@ -104,16 +105,20 @@ def values_query(data: Any, schema: Any) -> str:
         types = [_inferred(names[i], [row[i] for row in rows]) for i in range(len(names))]
     if len(types) != len(names):
         raise InvalidArgumentError(f"schema has {len(types)} types for {len(names)} columns", "NUM_COLUMNS_MISMATCH")
+    if files is not None and (text := files.query(rows, names, types)) is not None:
+        return text
     if not rows:
         nulls = ", ".join(f"{_typed(None, type_)} AS {quote(name)}" for name, type_ in zip(names, types))
         return f"SELECT {nulls} WHERE false"
+    # A value is cast where it stands if the column's values are no literals of one type.
+    writers = [_typed if _has_struct(type_) or _is_mixed([row[i] for row in rows]) else value_text
+               for i, type_ in enumerate(types)]  # fmt: skip
     items = ", ".join(
-        (f"col{i + 1}" if _has_struct(type_) else f"CAST(col{i + 1} AS {_spelled(type_)})") + f" AS {quote(name)}"
+        (f"col{i + 1}" if writers[i] is _typed else f"CAST(col{i + 1} AS {_spelled(type_)})") + f" AS {quote(name)}"
         for i, (name, type_) in enumerate(zip(names, types))
     )
     texts = [
-        "(" + ", ".join((_typed if _has_struct(type_) else value_text)(value, type_) for value, type_ in zip(row, types)) + ")"
-        for row in rows
+        "(" + ", ".join(write(value, type_) for write, value, type_ in zip(writers, row, types)) + ")" for row in rows
     ]
     return f"SELECT {items} FROM VALUES {', '.join(texts)}"
 
@@ -220,6 +225,11 @@ def value_text(value: Any, type_: Type) -> str:
     if hasattr(value, "item"):  # numpy's scalars
         return value_text(value.item(), type_)
     raise InvalidArgumentError(f"createDataFrame(): {given(value)} is not a value of a column", "CANNOT_CONVERT_TYPE")
+
+
+def _is_mixed(values: Sequence[Any]) -> bool:
+    kinds = {type(value) if type(value) is not int else -(2**31) < value < 2**31 for value in values if value is not None}
+    return len(kinds) > 1
 
 
 def _has_struct(type_: Type) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, Optional
 from ._arguments import accept
 from ._columns import quote
 from ._frames import DataFrame, DataFrameWriter, GroupedData, Source
+from ._large import Files
 from ._readers import DataFrameReader, DataStreamReader
 from ._volumes import Volumes
 from ._warehouse import Warehouse
@@ -43,6 +44,8 @@ class SparkSession:
         self._in_pipeline = views is not None
         self._views = views if views is not None else {}  # of the pipeline: name -> its function
         self._temporary: dict[str, DataFrame] = {}
+        self._files = Files()
+        self.taking_snapshots = False  # functions of snapshots run
         self.conf = Configuration(configuration or {})
 
     # --- sources
@@ -97,7 +100,9 @@ class SparkSession:
         """
         from ._literals import values_query
 
-        return DataFrame(self, f"({values_query(data, schema)})", whole=True)
+        # The text of a declared dataset is what the next update finds again; a file would be gone.
+        files = self._files if not self._in_pipeline or self.taking_snapshots else None
+        return DataFrame(self, f"({values_query(data, schema, files)})", whole=True)
 
     def createOrReplaceTempView(self, name: str, frame: DataFrame) -> None:
         self._temporary[accept("name", name, str)] = frame
@@ -112,6 +117,9 @@ class SparkSession:
 
     def stop(self) -> None:
         """Nothing: the session ends with the program."""
+
+    def _end(self) -> None:
+        self._files.remove()
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(

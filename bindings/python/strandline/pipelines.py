@@ -605,7 +605,8 @@ def create_auto_cdc_from_snapshot_flow(
             inspect.signature(source).bind(None)
         except TypeError:
             raise TypeError(
-                f"source must take one argument, the latest processed version (None at first), not {given(source)}"
+                f"source must take one argument, the latest processed version (None at first), not {given(source)}; "
+                "of a view give the name, as in source='users'"
             ) from None
         except ValueError:
             pass  # a function of C code, which does not say
