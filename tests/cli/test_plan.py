@@ -76,6 +76,20 @@ def test_what_spark_sql_cannot_say_is_refused_by_name(pipeline, what, declared):
     assert plan(folder, warehouse, "--dialect", "duckdb")[0] == 0
 
 
+def test_snapshots(tmp_path):
+    folder, warehouse = tmp_path / "p", tmp_path / "w"
+    folder.mkdir()
+    (folder / "p.sql").write_text("CREATE STREAMING TABLE t;\nCREATE FLOW f AS AUTO CDC INTO t FROM SNAPSHOT "
+                                  "(SELECT 1 AS k, 'a' AS v) KEYS (k) STORED AS SCD TYPE 2;\n", encoding="utf-8")
+    reads = lambda: [(relation["name"], relation["columns"]) for relation in plan(folder, warehouse)[1]["programs"][0]["reads"]]
+    source = [("strandline_source", "k INT, v STRING"), ("strandline_version", "version BIGINT")]
+    assert reads() == source
+    assert run_pipeline(folder, warehouse).ok
+    assert reads()[:2] == source and reads()[2][0] == "strandline_target"
+    code, printed = plan(folder, warehouse, "--dialect", "spark")
+    assert code == 1 and printed["programs"] == [] and printed["errors"][0]["code"] == "UNSUPPORTED_IN_DIALECT"
+
+
 def test_an_invalid_pipeline(pipeline):
     folder, _, warehouse = pipeline(stored="SCD TYPE 2", left_out=", id")
     code, printed = plan(folder, warehouse)
