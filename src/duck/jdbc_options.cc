@@ -196,6 +196,14 @@ Status take_url(JdbcRead* read, const std::string& url, const System& system) {
   return {};
 }
 
+// The password as it stands in a URL.
+void hide_password(const std::string& url) {
+  const size_t at = fold_name(url).find("password=");
+  if (at == std::string::npos) return;
+  const size_t begin = at + std::string("password=").size();
+  keep_secret("refused", url.substr(begin, url.find('&', begin) - begin));
+}
+
 const System* system_of(const std::string& url) {
   const std::string folded = fold_name(url);
   for (const auto& system : kSystems) {
@@ -343,6 +351,7 @@ Result<JdbcRead> jdbc_read(const sql::TableUse& use, const std::string& director
           call != nullptr && fold_name(call->name.text) == "secret" && call->args.size() == 1;
       const auto name = named ? sql::literal_text(*call->args[0]) : std::nullopt;
       if (!name) {
+        if (text) keep_secret("refused", *text);  // messages show the line
         return fail(invalid_argument("JDBC_OPTION",
                                      "a password does not belong into SQL text: write password => "
                                      "secret('NAME'), which is the environment variable NAME"),
@@ -370,6 +379,9 @@ Result<JdbcRead> jdbc_read(const sql::TableUse& use, const std::string& director
   auto read = jdbc_read(options);
   if (!read.ok()) return fail(std::move(read).error(), use.place);
   if (!has_password && !read->password.empty()) {
+    for (const auto& [key, value] : options) {
+      if (fold_name(key) == "url") hide_password(value);
+    }
     return fail(invalid_argument("JDBC_URL",
                                  "the URL '{}' has a password, which does not belong into SQL "
                                  "text: write password => secret('NAME'), which is the environment "

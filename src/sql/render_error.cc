@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/secrets.h"
 #include "base/utf8.h"
 #include "sql/lexer.h"
 #include "sql/parser.h"
@@ -68,7 +69,7 @@ std::string render_error(const Error& error, std::string_view source_text) {
     at += length;
   }
   const std::string number = std::to_string(place.line);
-  return fmt::format("{}\n {} | {}\n {} | {}^", result, number, shown,
+  return fmt::format("{}\n {} | {}\n {} | {}^", result, number, without_secrets(shown),
                      std::string(number.size(), ' '), indent);
 }
 

@@ -132,6 +132,9 @@ def bad():
     folder = pipeline({"a.py": code})
     done = harness.call("run", folder, "--warehouse", warehouse.path, "--json", env={"STRANDLINE_PYTHON": os.sys.executable})
     assert "jdbc:oracle" in done.stdout and PASSWORD not in done.stdout + done.stderr
+    alone = pipeline({"a.py": "from pyspark import pipelines as dp\n" + code[code.index("@dp.materialized_view\ndef bad") :]}, "alone")
+    done = harness.call("run", alone, "--warehouse", warehouse.path, "--json", env={"STRANDLINE_PYTHON": os.sys.executable})
+    assert "jdbc:oracle" in done.stdout and PASSWORD not in done.stdout + done.stderr
     (folder / "a.py").write_text(code[: code.index("@dp.materialized_view\ndef bad")])
     done = harness.call("run", folder, "--warehouse", warehouse.path, "--json", env={"STRANDLINE_PYTHON": os.sys.executable})
     assert "gone" in done.stdout and PASSWORD not in done.stdout + done.stderr
@@ -199,6 +202,10 @@ def test_passwords_in_sql_are_secrets(warehouse, postgres, monkeypatch):
     with pytest.raises(strandline.InvalidArgumentError, match="does not belong into SQL text") as caught:
         warehouse.sql(f"SELECT * FROM read_jdbc(url => '{postgres.url}?user=me&password=abc', dbtable => 't')")
     assert "abc" not in str(caught.value)
+    for password in (f"password => '{PASSWORD}'", f"url => 'jdbc:postgresql://h/d?user=me&password={quote(PASSWORD)}'"):
+        done = harness.call("sql", "-c", f"SELECT * FROM read_jdbc(dbtable => 't', {password})")
+        assert done.returncode != 0 and "password" in done.stderr
+        assert PASSWORD not in done.stderr and quote(PASSWORD) not in done.stderr
 
 
 def test_mariadb(spark, mariadb):
