@@ -328,8 +328,10 @@ void FlowCheckpoint::apply(const BatchPlan& plan) {
   for (const auto& source : plan.sources) {
     if (source.to) progress_.offsets[source.key] = *source.to;
     if (source.schema) progress_.schemas[source.key] = *source.schema;
-    if (source.files.empty()) continue;
+    const bool whole = source.key.starts_with(kWholeKey);
+    if (source.files.empty() && !whole) continue;
     auto& files = progress_.files[source.key];
+    if (whole) files.clear();
     for (const auto& file : source.files) files[file.path] = file;
   }
 }

@@ -48,6 +48,10 @@ struct DeltaOffset {
 };
 bool operator==(const DeltaOffset& a, const DeltaOffset& b);
 
+// Begins the key of a source whose every batch reads all files there are: those of the last batch
+// are kept, not all that ever were.
+inline constexpr const char* kWholeKey = "all:";
+
 // What one batch takes from one source.
 struct SourcePlan {
   std::string key;                      // names the source within its flow

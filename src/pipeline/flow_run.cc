@@ -163,11 +163,11 @@ Status FlowRun::find_source_schemas(bool fresh, const PlannedSchemas* planned) {
   newest_.assign(sources.size(), nullptr);
   backlog_.clear();
   backlog_next_.clear();
-  // Snapshots are read whole each time.
-  const FlowCheckpoint* progress =
-      fresh || !checkpoint_ || takes_snapshots() ? nullptr : &*checkpoint_;
   for (size_t i = 0; i < sources.size(); ++i) {
     const auto& source = sources[i];
+    // Snapshots are read whole each time.
+    const bool whole = takes_snapshots() || source.whole;
+    const FlowCheckpoint* progress = fresh || !checkpoint_ || whole ? nullptr : &*checkpoint_;
     if (source.kind == SourceKind::kFiles) {
       // A declared schema needs no look at the files before the flow runs.
       if (source.files.schema && planned != nullptr) {
@@ -188,6 +188,11 @@ Status FlowRun::find_source_schemas(bool fresh, const PlannedSchemas* planned) {
       SL_ASSIGN(backlog_[i], new_files(source, progress));
       if (source.files.schema) {
         schemas_[i] = *source.files.schema;
+        continue;
+      }
+      if (source.whole && backlog_[i].empty() && checkpoint_) {
+        // No file is left of those that told the columns.
+        if (const Schema* before = checkpoint_->schema(source.key)) schemas_[i] = *before;
         continue;
       }
       const Schema* known = progress == nullptr ? nullptr : progress->schema(source.key);
@@ -567,6 +572,7 @@ Status FlowRun::check_sources_complete() {
   const char* leave_out = context_.spec.of_one_table ? "SET strandline.allowMissingSources = true"
                                                      : "pass --allow-missing-sources";
   for (const auto& source : sources_.sources()) {
+    if (source.kind == SourceKind::kFiles && source.whole) continue;
     if (source.kind == SourceKind::kFiles) {
       for (const auto* file : checkpoint_->consumed_files(source.key)) {
         const auto info = context_.store->stat(file->path);
@@ -683,6 +689,16 @@ void FlowRun::compact(int64_t least_batches) {
                              flow_.place));
 }
 
+bool FlowRun::has_other_files(const Source& source, const std::vector<ConsumedFile>& files) const {
+  const auto before = checkpoint_->consumed_files(source.key);
+  return before.size() != files.size() ||
+         std::any_of(files.begin(), files.end(), [&](const ConsumedFile& file) {
+           const ConsumedFile* known = checkpoint_->consumed(source.key, file.path);
+           return known == nullptr || known->size_bytes != file.size_bytes ||
+                  known->modified_ms != file.modified_ms;
+         });
+}
+
 // Next batch, if there is one. has_data false: nothing to compute, only progress to note.
 Result<bool> FlowRun::plan_next(BatchPlan* plan, bool* has_data) {
   SL_ASSIGN(const auto target, target_->snapshot(*checkpoint_));
@@ -698,7 +714,12 @@ Result<bool> FlowRun::plan_next(BatchPlan* plan, bool* has_data) {
     const auto& source = sources[i];
     SourcePlan part;
     part.key = source.key;
-    if (source.kind == SourceKind::kFiles) {
+    if (source.kind == SourceKind::kFiles && source.whole) {
+      part.files = backlog_[i];
+      part.schema = schemas_[i];
+      *has_data = *has_data ||
+                  (flow_.kind == FlowKind::kMaterialize && has_other_files(source, part.files));
+    } else if (source.kind == SourceKind::kFiles) {
       const auto& files = backlog_[i];
       size_t& next = backlog_next_[i];
       int64_t bytes = 0;

@@ -92,6 +92,8 @@ class FlowRun {
   // --- sources
   Result<Schema> jdbc_schema(const Source& source) const;
   Status find_source_schemas(bool fresh, const PlannedSchemas* planned);
+  // Whether the files of a source that is read whole are no longer those of the last batch.
+  bool has_other_files(const Source& source, const std::vector<ConsumedFile>& files) const;
   Result<std::vector<ConsumedFile>> new_files(const Source& source,
                                               const FlowCheckpoint* progress) const;
   Result<std::optional<Facts>> find_facts(std::vector<Error>* errors) const;

@@ -33,6 +33,7 @@ class SourceAnalyzer {
     reads_other_databases_ = flow.kind == FlowKind::kMaterialize ||
                              (flow.kind == FlowKind::kAppend && flow.once) || of_snapshot;
     if (flow.query) query(*flow.query, graph_.defaults, true);
+    if (flow.kind != FlowKind::kMaterialize) check_streams();
     return std::move(out_);
   }
 
@@ -72,21 +73,33 @@ class SourceAnalyzer {
     auto options = read_file_options(use, spec_.root, errors_);
     if (!options) return;
     // A ONCE flow reads what is there, so that STREAM makes no difference; so does a snapshot.
-    if (!use.stream && !reads_once_) {
-      fail(use.place, unsupported("READ_FILES_BATCH",
-                                  "read_files('{}') without STREAM is for ONCE flows and "
-                                  "snapshots: write STREAM "
-                                  "read_files('{}', …), or load the files into a table",
-                                  options->path, options->path));
-      return;
-    }
     Source source;
     source.kind = SourceKind::kFiles;
-    source.key = fresh_key("files");
+    source.whole = !use.stream && !reads_once_;
+    source.key = fresh_key(source.whole ? std::string(kWholeKey) + "files" : "files");
     source.shown = fmt::format("read_files('{}')", options->path);
     source.files = std::move(*options);
     source.place = use.place;
     add(std::move(source), at);
+  }
+
+  // A flow that goes on needs a stream; files read whole are something to join it with.
+  void check_streams() {
+    const bool streams =
+        std::any_of(out_.sources_.begin(), out_.sources_.end(), [](const Source& source) {
+          return source.kind == SourceKind::kStream ||
+                 (source.kind == SourceKind::kFiles && !source.whole);
+        });
+    if (streams) return;
+    for (const auto& source : out_.sources_) {
+      if (!source.whole) continue;
+      fail(source.place,
+           unsupported("READ_FILES_BATCH",
+                       "read_files('{0}') without STREAM reads all files each time, which is for "
+                       "materialized views, joins with a stream, ONCE flows and snapshots: write "
+                       "STREAM read_files('{0}', …), or load the files into a table",
+                       source.files.path));
+    }
   }
 
   void jdbc(const sql::TableUse& use, const std::string& at) {

@@ -24,7 +24,7 @@
 namespace strandline::pipeline {
 
 enum class SourceKind {
-  kFiles,   // STREAM read_files
+  kFiles,   // read_files
   kStream,  // STREAM table, also with its change feed
   kTable,   // table, read whole at a pinned version
   kJdbc,    // read_jdbc, read whole as it is then
@@ -35,6 +35,7 @@ struct Source {
   std::string key;                        // in the flow's checkpoint
   std::string shown;                      // in messages
   FileOptions files;                      // kFiles
+  bool whole = false;                     // kFiles: every batch reads all files there are
   StreamOptions stream;                   // kStream
   duck::JdbcRead jdbc;                    // kJdbc
   std::optional<delta::Table> table;      // kStream, kTable
