@@ -113,7 +113,7 @@ def failing():
 @pytest.mark.parametrize("imports", ["import dlt as dp", "from strandline import pipelines as dp", "import dlt\ndp = dlt"])
 def test_other_names_of_the_module(imports, pipeline, events):
     folder = pipeline({"a.py": imports + """
-dp.create_streaming_table(name="t")
+dp.create_target_table(name="t")
 dp.apply_changes(target="t", source="events", keys=["id"], sequence_by="seq", stored_as_scd_type="2",
                  track_history_column_list=["v"], except_column_list=["kind"], ignore_null_updates=True)
 """})  # fmt: skip

@@ -91,6 +91,8 @@ def test_versions_of_an_earlier_update(interpreter):
         ({"type": "BIGINT", "value": "3"}, "3"), ({"type": "STRING", "value": "x"}, "\\'x\\'"), (None, "None"),
         ({"type": "DATE", "value": "2024-01-31"}, "datetime.date(2024, 1, 31)"),
         ({"type": "TIMESTAMP", "value": "2024-01-31 12:00:00.000001"}, "datetime.datetime(2024, 1, 31, 12, 0, 0, 1)"),
+        ({"type": "TIMESTAMP", "value": "2024-01-31 12:00:00.25"}, "datetime.datetime(2024, 1, 31, 12, 0, 0, 250000)"),
+        ({"type": "TIMESTAMP", "value": "2024-01-31 12:00:00+00"}, "datetime.datetime(2024, 1, 31, 12, 0, tzinfo=datetime.timezone.utc)"),
         ({"type": "DECIMAL", "value": "1.50"}, "Decimal(\\'1.50\\')"),
     ]:  # fmt: skip
         assert f"VALUES ('{shown}')" in asked.next(version)["query"]

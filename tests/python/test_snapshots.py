@@ -162,11 +162,13 @@ class Source:
 
 from pyspark.sql.functions import upper as spark_upper
 import dlt
-dlt.apply_changes_from_snapshot("t", Source().next, ["id"], "1", name="by_hand")
+dlt.apply_changes_from_snapshot("t", snapshot_and_version=Source().next, keys=["id"], stored_as_scd_type="1", name="by_hand")
 """})  # fmt: skip
     update = strandline.Pipeline(folder, warehouse=warehouse.path).run()
     assert update.flow("by_hand").metrics["num_batches"] == 3
     assert sorted(warehouse.sql("SELECT * FROM t").fetchall()) == [(1, "X"), (2, "Y")]
+    shown = update._repr_html_()
+    assert "<td>by_hand</td><td>main.default.t</td><td>COMPLETED</td><td>5</td>" in shown, shown
 
 
 def test_options_of_the_flow(pipeline, warehouse):

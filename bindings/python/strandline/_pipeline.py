@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -60,6 +61,19 @@ class Update:
             if flow.name == name:
                 return flow
         raise KeyError(f"no flow {name!r}; there are {', '.join(flow.name for flow in self.flows)}")
+
+    def _repr_html_(self) -> str:
+        """Its flows as a table, then what went wrong."""
+        metrics = {"num_input_rows": "rows in", "num_upserted_rows": "upserted", "num_deleted_rows": "deleted",
+                   "duration_seconds": "seconds"}  # fmt: skip
+        head = "".join(f"<th>{text}</th>" for text in ("flow", "target", "status", *metrics.values()))
+        body = ""
+        for flow in self.flows:
+            cells = [flow.name, flow.target, flow.status, *(f"{flow.metrics.get(name, 0):,.10g}" for name in metrics)]
+            body += "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>"
+        told = "".join(f"<pre>{html.escape(str(one))}</pre>" for one in (*self.errors, *self.warnings))
+        return (f"<p>update {html.escape(self.status)}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+                f"{told}")  # fmt: skip
 
     def raise_for_status(self) -> Update:
         """Itself, if it completed. :raises UpdateError: else; the first error is its cause."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import re
 from collections.abc import Callable
 from typing import Any, Optional
 
@@ -46,7 +47,9 @@ def version_in(version: Optional[dict[str, str]]) -> Any:
     if kind == "BIGINT":
         return int(text)
     if kind == "TIMESTAMP":
-        return datetime.datetime.fromisoformat(text)
+        # Written by a query it may have a shorter fraction and zone than Python 3.10 reads.
+        text = re.sub(r"\.(\d{1,6})", lambda found: "." + found.group(1).ljust(6, "0"), text)
+        return datetime.datetime.fromisoformat(re.sub(r"([+-]\d\d)$", r"\1:00", text) if ":" in text else text)
     if kind == "DATE":
         return datetime.date.fromisoformat(text)
     if kind == "DECIMAL":

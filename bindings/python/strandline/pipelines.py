@@ -34,7 +34,8 @@ Columns = Sequence[ColumnOrName]
 
 __all__ = [
     "append_flow", "apply_changes", "apply_changes_from_snapshot", "create_auto_cdc_flow",
-    "create_auto_cdc_from_snapshot_flow", "create_sink", "create_streaming_table", "expect", "expect_all",
+    "create_auto_cdc_from_snapshot_flow", "create_sink", "create_streaming_live_table", "create_streaming_table",
+    "create_target_table", "expect", "expect_all",
     "expect_all_or_drop", "expect_all_or_fail", "expect_or_drop", "expect_or_fail", "materialized_view",
     "table", "temporary_view", "view",
 ]  # fmt: skip
@@ -218,6 +219,10 @@ def create_streaming_table(
         partition_cols=partition_cols, cluster_by=cluster_by, schema=schema,
     )(expectations)  # fmt: skip
     _current().add(lambda: text)
+
+
+# Its older names.
+create_target_table = create_streaming_live_table = create_streaming_table
 
 
 def _frame_of(function: Callable[[], Any]) -> Any:
@@ -624,7 +629,11 @@ def apply_changes(*args: Any, **kwargs: Any) -> None:
 
 
 def apply_changes_from_snapshot(*args: Any, **kwargs: Any) -> None:
-    """The old name of :func:`create_auto_cdc_from_snapshot_flow`."""
+    """The old name of :func:`create_auto_cdc_from_snapshot_flow`; ``snapshot_and_version`` is its
+    old name of ``source``."""
+    if "snapshot_and_version" in kwargs:
+        _one_of("source", kwargs.get("source"), "snapshot_and_version", kwargs["snapshot_and_version"])
+        kwargs["source"] = kwargs.pop("snapshot_and_version")
     create_auto_cdc_from_snapshot_flow(*args, **kwargs)
 
 
