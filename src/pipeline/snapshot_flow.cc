@@ -16,6 +16,7 @@
 #include "pipeline/flow_execution.h"
 #include "pipeline/flow_run.h"
 #include "pipeline/row_changes.h"
+#include "pipeline/stream_check.h"
 #include "sql/duckdb_printer.h"
 #include "sql/parser.h"
 
@@ -33,6 +34,23 @@ std::string snapshot_error(const char* sub_code) { return std::string(kSnapshotE
 ProgramVersion to_program(const SnapshotVersion& version) {
   const bool decimal = version.type.id == TypeId::kDecimal;
   return {decimal ? "DECIMAL" : to_sql(version.type), version.value};
+}
+
+// The table of a query that gives at most one row for each of its rows, from that row alone; else
+// null.
+const sql::TableUse* table_of_rows(const sql::Query& query) {
+  const auto* const select = query.as<sql::Select>();
+  if (select == nullptr || !query.with.empty() || query.limit || query.offset || select->distinct ||
+      !select->group_by.empty() || select->group_by_all || select->having || select->qualify ||
+      !select->from || !sql::nondeterministic_calls(query).empty()) {
+    return nullptr;
+  }
+  std::vector<Error> beyond_row;
+  for (const auto& item : select->items) {
+    if (item.expr) check_row_expression(*item.expr, "", query.place, &beyond_row);
+  }
+  if (select->where) check_row_expression(*select->where, "", query.place, &beyond_row);
+  return beyond_row.empty() ? select->from->as<sql::TableUse>() : nullptr;
 }
 
 bool mentions(const std::string& text, const char* word) {
@@ -371,18 +389,16 @@ Status FlowRun::take_snapshots() {
 
 // --- one snapshot -------------------------------------------------------------------------------
 
-// A table's version or Parquet files as they are: no other rows come when they are read again, and
+// A table's version or Parquet files, row by row: no other rows come when they are read again, and
 // reading them again costs less than a copy.
 bool FlowRun::reads_same_rows_again() const {
   const auto& sources = sources_.sources();
-  if (sources.size() != 1 || sql::plain_table(*flow_.query) == nullptr ||
-      !sources_.expecting_views().empty()) {
-    return false;
-  }
+  const sql::TableUse* const use = table_of_rows(*flow_.query);
+  if (sources.size() != 1 || use == nullptr || !sources_.expecting_views().empty()) return false;
   const auto& source = sources.front();
-  const SourcePlace& use = sql::plain_table(*flow_.query)->place;
-  const bool is_view = source.place.file != use.file || source.place.line != use.line ||
-                       source.place.column != use.column;
+  const bool is_view = source.place.file != use->place.file ||
+                       source.place.line != use->place.line ||
+                       source.place.column != use->place.column;
   if (is_view) return false;
   return source.kind == SourceKind::kTable ||
          (source.kind == SourceKind::kFiles && source.files.format == FileFormat::kParquet);
