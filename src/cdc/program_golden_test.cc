@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "cdc/program.h"
+#include "cdc/snapshot_program.h"
 #include "sql/parser.h"
 #include "support/paths.h"
 
@@ -24,6 +25,7 @@ struct Sample {
   bool is_edited = false;
   const char* sequence_type = "BIGINT";
   bool has_notes = false;  // columns of the table's own: `note` with a DEFAULT, `initial` computed
+  const char* source = "stream(s)";
 };
 
 constexpr const char* kUsers = "id BIGINT, name STRING, op STRING, seq BIGINT";
@@ -70,7 +72,8 @@ const Sample kSamples[] = {
 
 Result<Plan> plan_of(const Sample& sample) {
   const sql::Script script = sql::parse_script(
-      std::string("CREATE FLOW f AS AUTO CDC INTO t FROM stream(s) ") + sample.clauses, "flow.sql");
+      fmt::format("CREATE FLOW f AS AUTO CDC INTO t FROM {} {}", sample.source, sample.clauses),
+      "flow.sql");
   if (!script.errors.empty()) return script.errors.front();
   Declaration declaration;
   declaration.flow_name = "f";
@@ -169,6 +172,36 @@ TEST_P(GoldenTest, Spark) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Programs, GoldenTest, testing::ValuesIn(kSamples),
+                         [](const auto& sample) { return std::string(sample.param.name); });
+
+constexpr const char* kSnapshot = "SNAPSHOT (s)";
+const Sample kSnapshots[] = {
+    {"snapshot_scd1_first", "id BIGINT, name STRING", "KEYS (id)", true, false, "BIGINT", false,
+     kSnapshot},
+    {"snapshot_scd1", "id BIGINT, name STRING", "KEYS (id)", false, false, "BIGINT", true,
+     kSnapshot},
+    {"snapshot_scd2", "id BIGINT, name STRING, seen DOUBLE",
+     "KEYS (id) STORED AS SCD TYPE 2 TRACK HISTORY ON (name)", false, false, "DATE", true,
+     kSnapshot},
+};
+
+class SnapshotGoldenTest : public GoldenTest {};
+
+TEST_P(SnapshotGoldenTest, DuckDb) {
+  const Result<Plan> plan = plan_of(GetParam());
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  SnapshotFacts facts;
+  facts.version = "version";
+  facts.is_first = GetParam().is_first;
+  facts.copies_source = !GetParam().is_first;
+  facts.max_delete_ratio = 0.5;
+  facts.doubts_target = false;
+  const auto made = make_snapshot_program(*plan, relations_of(GetParam()), facts);
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  expect_golden(made->program, "duckdb");
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, SnapshotGoldenTest, testing::ValuesIn(kSnapshots),
                          [](const auto& sample) { return std::string(sample.param.name); });
 
 TEST(SparkProgramTest, OperatorsOfDatabricksAreRefusedByName) {
