@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "delta/column_rules.h"
+#include "delta/features.h"
 #include "pipeline/declared_columns.h"
 
 namespace strandline::pipeline {
@@ -290,6 +291,12 @@ Result<std::shared_ptr<const delta::Snapshot>> Target::update_properties(
   bool changed = false;
   for (const auto& option : dataset_->options.properties) {
     if (snapshot->property(option.key) == option.value) continue;
+    // A feature that the table has, though no property says so.
+    constexpr std::string_view kFeature = "delta.feature.";
+    if (option.key.starts_with(kFeature) &&
+        delta::supports(snapshot->protocol, option.key.substr(kFeature.size()))) {
+      continue;
+    }
     if (option.key.rfind("delta.", 0) == 0) {
       warn(unsupported("TABLE_PROPERTY_FIXED",
                        "'{}' of '{}' is '{}' and stays so: delta.* properties are set when the "
