@@ -90,6 +90,10 @@ const std::vector<Message>& messages() {
        "DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION", "%1 cannot become %2"},
       {R"re((?:No matching aggregate function\s*Binder Error: )?No function matches the given name and argument types '([^(]*)\((.*?)\)'\.)re",
        "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE", "$1 does not take ($2): cast what it is given"},
+      {R"re(The initial value type must be the same as the list child type)re",
+       "UNSUPPORTED_CONSTRUCT",
+       "aggregate whose start is of another type than the elements is not supported: bring the "
+       "elements to it first, as in aggregate(transform(items, e -> e.price), 0, ...)"},
       // Values.
       {R"re(Could not convert string ['"]([\s\S]*)['"] to ([A-Z][A-Z0-9_(),]*))re", kBadCast,
        "the text '$1' is no %2"},
