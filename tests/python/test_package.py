@@ -1,5 +1,6 @@
 """The package as a whole: its types, its program, its version."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,3 +26,11 @@ def test_the_program_comes_with_the_package():
 
 def test_one_version():
     assert f'version = "{strandline.__version__}"' in (ROOT / "pyproject.toml").read_text()
+
+
+def test_extensions_fit_the_embedded_engine():
+    """DuckDB loads an extension of its own version only."""
+    version = re.search(r"^DUCKDB_VERSION=(\S+)", (ROOT / "scripts" / "deps.env").read_text(), re.MULTILINE).group(1)
+    for file in (ROOT / "pyproject.toml", ROOT / "tests" / "requirements.txt"):
+        pinned = dict(re.findall(r"duckdb-extension-(\w+)-scanner==([\d.]+)", file.read_text()))
+        assert pinned == dict.fromkeys(("postgres", "mysql", "sqlite"), version), file
