@@ -85,8 +85,12 @@ class Tables:
 
 def keep(frame):
     """The rows as they are now: not computed again, whatever becomes of what they were made of.
-    One partition, so that nothing need be shuffled."""
-    return frame.coalesce(1).localCheckpoint(eager=True)
+    One partition, so that nothing need be shuffled. Rows alone: a checkpoint also carries the estimate of
+    its plan's size, a product over joins that from batch to batch becomes a number of megabytes."""
+    from pyspark.sql.classic.dataframe import DataFrame
+
+    session, rows = frame.sparkSession, frame.coalesce(1).localCheckpoint(eager=True)._jdf
+    return DataFrame(session._jsparkSession.internalCreateDataFrame(rows.queryExecution().toRdd(), rows.schema(), False), session)
 
 
 def reshaped(column, old, new):
