@@ -24,3 +24,8 @@ def accept_one_of(parameter: str, value: Any, choices: tuple[Any, ...]) -> Any:
     if not any(value == choice and type(value) is type(choice) for choice in choices):
         raise ValueError(f"{parameter} must be one of {', '.join(map(repr, choices))}, not {given(value)}")
     return value
+
+
+def flat(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """``f(a, b)`` and ``f([a, b])`` are the same."""
+    return tuple(values[0]) if len(values) == 1 and isinstance(values[0], (list, tuple)) else values

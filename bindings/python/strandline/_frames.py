@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 from sqlframe.base.column import Column
 from sqlglot import exp
 
-from ._arguments import accept, accept_one_of, given
+from ._arguments import accept, accept_one_of, flat, given
 from ._columns import (
     OF_FRAME, ColumnOrName, as_column, column_text, expr, functions, literal, name_of, quote, split_name, table_name,
 )  # fmt: skip
+from ._grouped import GroupedData
 from ._nulls import DataFrameNaFunctions
 from ._row import Row
 from .errors import InvalidArgumentError, NotFoundError, StrandlineError, UnsupportedError
@@ -139,7 +140,7 @@ class DataFrame:
 
     def select(self, *cols: Any) -> DataFrame:
         made = self._open()
-        made._items = [made._text(as_column("cols", one), top=True) for one in _flat(cols)]
+        made._items = [made._text(as_column("cols", one), top=True) for one in flat(cols)]
         if not made._items:
             raise InvalidArgumentError("select() names no column", "EMPTY_SELECT")
         return made
@@ -147,7 +148,7 @@ class DataFrame:
     def selectExpr(self, *expr: Any) -> DataFrame:
         """Items of a select list, as SQL text."""
         made = self._open()
-        made._items = [accept("expr", one, str) for one in _flat(expr)]
+        made._items = [accept("expr", one, str) for one in flat(expr)]
         return made
 
     def _known_columns(self, method: str) -> list[str]:
@@ -345,7 +346,7 @@ class DataFrame:
         made = self._copy() if not self._tail and not self._distinct else self._closed()
         directions = ascending if isinstance(ascending, list) else None
         items = []
-        for i, one in enumerate(_flat(cols)):
+        for i, one in enumerate(flat(cols)):
             text = made._text(as_column("cols", one))
             up = directions[i] if directions is not None else ascending
             items.append(text if up else f"{text} DESC")
@@ -415,8 +416,8 @@ class DataFrame:
 
     def groupBy(self, *cols: Any) -> GroupedData:
         made = self._open()
-        return GroupedData(made, [made._text(as_column("cols", one), top=True) for one in _flat(cols)],
-                           [made._text(as_column("cols", one)) for one in _flat(cols)])  # fmt: skip
+        return GroupedData(made, [made._text(as_column("cols", one), top=True) for one in flat(cols)],
+                           [made._text(as_column("cols", one)) for one in flat(cols)])  # fmt: skip
 
     groupby = groupBy
 
@@ -590,56 +591,6 @@ class DataFrame:
 def _inside(frame: DataFrame) -> str:
     """A side of a set operation."""
     return f"({frame._query()})" if frame._tail or frame._whole else frame._query()
-
-
-def _flat(cols: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(cols[0]) if len(cols) == 1 and isinstance(cols[0], (list, tuple)) else cols
-
-
-class GroupedData:
-    """``groupBy()``: what aggregates are made of."""
-
-    def __init__(self, frame: DataFrame, items: list[str], keys: list[str]) -> None:
-        self._frame = frame
-        self._group_items = items
-        self._keys = keys
-
-    def agg(self, *exprs: Any) -> DataFrame:
-        """:param exprs: columns, or one dict of column names to functions."""
-        made = self._frame._copy()
-        if len(exprs) == 1 and isinstance(exprs[0], Mapping):
-            columns = [functions.expr(f"{how}({'*' if name == '*' else name_of('exprs', name)})")
-                       for name, how in exprs[0].items()]  # fmt: skip
-        else:
-            columns = [accept("exprs", one, Column) for one in _flat(exprs)]
-        made._items = self._group_items + [made._text(column, top=True) for column in columns]
-        made._tail = f" GROUP BY {', '.join(self._keys)}" if self._keys else ""
-        return made._closed()
-
-    def count(self) -> DataFrame:
-        return self.agg(functions.count("*").alias("count"))
-
-    def _each(self, how: str, cols: tuple[str, ...]) -> DataFrame:
-        if not cols:
-            raise InvalidArgumentError(f"{how}() names no column", "EMPTY_SELECT")
-        return self.agg(*[expr(f"{how}({name_of('cols', one)}) AS {quote(f'{how}({one})')}") for one in cols])
-
-    def sum(self, *cols: str) -> DataFrame:
-        return self._each("sum", cols)
-
-    def avg(self, *cols: str) -> DataFrame:
-        return self._each("avg", cols)
-
-    mean = avg
-
-    def min(self, *cols: str) -> DataFrame:
-        return self._each("min", cols)
-
-    def max(self, *cols: str) -> DataFrame:
-        return self._each("max", cols)
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"groupBy().{name} is not supported; there are agg, count, sum, avg, min, max")
 
 
 class DataFrameWriter:

@@ -12,7 +12,8 @@ from typing import Any, Optional
 
 from ._arguments import accept
 from ._columns import quote
-from ._frames import DataFrame, DataFrameWriter, GroupedData, Source
+from ._frames import DataFrame, DataFrameWriter, Source
+from ._grouped import GroupedData
 from ._large import Files
 from ._readers import DataFrameReader, DataStreamReader
 from ._volumes import Volumes
