@@ -1,5 +1,5 @@
 // The change data feed from C++: ranges of versions and times, and streams into tables of their
-// own.
+// own. Each reading block of the documents has its counterpart here.
 #include <strandline/strandline.h>
 
 #include <filesystem>
@@ -51,6 +51,15 @@ Status run(const std::string& warehouse, const std::string& folder) {
   SL_TRY(count(*session, "versions 0 to 2", "table_changes('source_table', 0, 2)"));
   SL_TRY(count(*session, "from version 0", "table_changes('source_table', 0)"));
   SL_TRY(count(*session, "from a time", "table_changes('source_table', '2021-04-21 05:45:46')"));
+  // An end after the newest commit is an error, unless it may be.
+  SL_TRY(session->execute(
+      "SET spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled = true"));
+  SL_TRY(count(*session, "between two times",
+               "table_changes('source_table', '2021-04-21 05:45:46', '2121-05-21 12:00:00')"));
+  SL_TRY(
+      session->execute("CREATE SCHEMA `schema`; CREATE TABLE `schema`.`dotted.tableName` (id INT);"
+                       "INSERT INTO `schema`.`dotted.tableName` VALUES (1)"));
+  SL_TRY(count(*session, "odd names", "table_changes('`schema`.`dotted.tableName`', 0)"));
 
   // A permanent history, and a table that is complete up to version 2: it takes what comes after.
   const std::string flows =

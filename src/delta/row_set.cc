@@ -62,16 +62,23 @@ bool is_sound(const roaring_bitmap_t* bitmap) {
       bitmap,
       [](uint32_t value, void* opaque) {
         auto* const at = static_cast<State*>(opaque);
-        const bool is_next = at->count == 0 || value > at->previous;
+        if (at->count > 0 && value <= at->previous) return false;
+        // Values with one upper half should lie in one container, which is searched for by it; the
+        // first and the last of them are found only if it is one.
+        const bool begins = at->count == 0 || (value >> 16) != (at->previous >> 16);
+        const bool found =
+            !begins || (roaring_bitmap_contains(at->bitmap, value) &&
+                        (at->count == 0 || roaring_bitmap_contains(at->bitmap, at->previous)));
         at->previous = value;
         ++at->count;
-        return is_next && roaring_bitmap_contains(at->bitmap, value);
+        return found;
       },
       &state);
   if (!ascends || state.count != roaring_bitmap_get_cardinality(bitmap)) return false;
   // A part of no positions may stand beside others, or alone.
   return state.count == 0 ? roaring_bitmap_is_empty(bitmap)
-                          : roaring_bitmap_maximum(bitmap) == state.previous;
+                          : roaring_bitmap_maximum(bitmap) == state.previous &&
+                                roaring_bitmap_contains(bitmap, state.previous);
 }
 
 }  // namespace

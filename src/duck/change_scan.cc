@@ -64,10 +64,12 @@ constexpr FeedChangeKind kKinds[] = {FeedChangeKind::kDelete, FeedChangeKind::kI
 
 class ChangeScanBuilder {
  public:
-  ChangeScanBuilder(Connection& connection, const delta::Table& table, const cdf::ChangePlan& plan)
+  ChangeScanBuilder(Connection& connection, const delta::Table& table, const cdf::ChangePlan& plan,
+                    bool with_row_ids)
       : connection_(connection),
         table_(table),
         plan_(plan),
+        with_row_ids_(with_row_ids),
         key_(cdf::primary_key(*plan.definition)) {}
 
   Result<std::unique_ptr<Scan>> build();
@@ -98,6 +100,7 @@ class ChangeScanBuilder {
   Connection& connection_;
   const delta::Table& table_;
   const cdf::ChangePlan& plan_;
+  const bool with_row_ids_;
   const std::vector<cdf::KeyPart> key_;
   std::unique_ptr<ChangeScan> result_ = std::make_unique<ChangeScan>();
   std::map<std::string, RowSetPointer> vectors_;  // of the commit before and this one
@@ -352,6 +355,7 @@ std::string ChangeScanBuilder::columns(const std::string& qualifier,
     const std::string name = quote_name(field.name);
     text += fmt::format("{}.{} AS {}, ", qualifier, name, name);
   }
+  if (with_row_ids_) text += fmt::format("{0}.{1} AS {1}, ", qualifier, kRowIdColumn);
   return text + fmt::format("{0} AS {1}, {2}.{3} AS {3}, {2}.{4} AS {4}", change_type,
                             cdf::kChangeTypeColumn, qualifier, cdf::kCommitVersionColumn,
                             cdf::kCommitTimestampColumn);
@@ -459,8 +463,10 @@ Result<std::unique_ptr<Scan>> ChangeScanBuilder::build() {
   };
   if (!told_.empty() || (pairing_.empty() && recordings_.empty())) {
     const bool looks_at_keys = has_updates_ && !key_.empty();
-    SL_ASSIGN(const std::string relation, scan(told_, looks_at_keys));
-    put(looks_at_keys ? with_key(relation) : fmt::format("SELECT * FROM {} AS p", relation));
+    SL_ASSIGN(const std::string relation, scan(told_, looks_at_keys || with_row_ids_));
+    const std::string type = fmt::format("p.{}", cdf::kChangeTypeColumn);
+    put(looks_at_keys ? with_key(relation)
+                      : fmt::format("SELECT {} FROM {} AS p", columns("p", type), relation));
   }
   if (!pairing_.empty()) {
     SL_ASSIGN(const std::string relation, scan(pairing_, true));
@@ -493,8 +499,8 @@ std::vector<std::string> possible_types(const cdf::FileChange& change, bool need
 }  // namespace
 
 Result<std::unique_ptr<Scan>> scan_changes(Connection& connection, const delta::Table& table,
-                                           const cdf::ChangePlan& plan) {
-  return ChangeScanBuilder(connection, table, plan).build();
+                                           const cdf::ChangePlan& plan, bool with_row_ids) {
+  return ChangeScanBuilder(connection, table, plan, with_row_ids).build();
 }
 
 Status prune_changes(Connection& connection, const ChangeCondition& condition,

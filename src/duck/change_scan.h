@@ -14,9 +14,11 @@ namespace strandline::duck {
 // _commit_timestamp. Automatic feed: rows that a commit only copied are dropped, and a delete and
 // an insert of one row id in one commit are the images of an update. Where the table has a primary
 // key (cdf/primary_key.h), an update that changes it is a delete and an insert in either feed.
-// Only what a query selects is read. Errors: as scan_table.
+// Which rows a commit changed is found at once, from row ids; of their columns only what a query
+// selects is read. with_row_ids: kRowIdColumn too, of a plan of the automatic feed.
+// Errors: as scan_table.
 Result<std::unique_ptr<Scan>> scan_changes(Connection& connection, const delta::Table& table,
-                                           const cdf::ChangePlan& plan);
+                                           const cdf::ChangePlan& plan, bool with_row_ids = false);
 
 // Conditions on the change columns alone, as the engine spells them; empty: none.
 struct ChangeCondition {

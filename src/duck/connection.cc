@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 
 #include "base/error.h"
+#include "base/ids.h"
 #include "base/secrets.h"
 #include "duck/boolean_only.h"
 #include "duck/curve_function.h"
@@ -43,8 +45,14 @@ class EngineConnection final : public Connection {
 
 class EngineDatabase final : public Database, public std::enable_shared_from_this<EngineDatabase> {
  public:
-  explicit EngineDatabase(duckdb_database raw_database) : raw_(raw_database) {}
-  ~EngineDatabase() override { duckdb_close(&raw_); }
+  // spill_folder: removed with the database; empty for one that stays.
+  EngineDatabase(duckdb_database raw_database, std::string spill_folder)
+      : raw_(raw_database), spill_folder_(std::move(spill_folder)) {}
+  ~EngineDatabase() override {
+    duckdb_close(&raw_);
+    std::error_code ignored;
+    if (!spill_folder_.empty()) std::filesystem::remove_all(spill_folder_, ignored);
+  }
 
   Result<std::unique_ptr<Connection>> connect() override {
     duckdb_connection connection = nullptr;
@@ -66,6 +74,7 @@ class EngineDatabase final : public Database, public std::enable_shared_from_thi
 
  private:
   duckdb_database raw_;
+  const std::string spill_folder_;
   std::shared_ptr<FileSets> file_sets_ = std::make_shared<FileSets>();
   std::shared_ptr<KeyFilters> key_filters_ = std::make_shared<KeyFilters>();
   std::shared_ptr<Curves> curves_ = std::make_shared<Curves>();
@@ -77,6 +86,14 @@ class EngineDatabase final : public Database, public std::enable_shared_from_thi
 int64_t engine_memory_limit(int64_t target_bytes) {
   constexpr int64_t kHeadRoomBytes = 700ll * 1000 * 1000;
   return std::max(target_bytes / 100 * 65, target_bytes - kHeadRoomBytes);
+}
+
+// A name in the system's folder for such files (TMPDIR); the engine makes the folder when it needs
+// one. Empty where the system has none.
+std::string new_spill_folder() {
+  std::error_code failed;
+  const auto folder = std::filesystem::temp_directory_path(failed);
+  return failed ? "" : (folder / ("strandline-" + new_uuid())).string();
 }
 
 struct ErrorName {
@@ -324,14 +341,16 @@ Result<std::shared_ptr<Database>> Database::open(const DatabaseOptions& options)
         set("memory_limit", std::to_string(engine_memory_limit(options.memory_limit_bytes)) + "B"));
   }
   if (options.threads > 0) SL_TRY(set("threads", std::to_string(options.threads)));
-  if (!options.temp_directory.empty()) SL_TRY(set("temp_directory", options.temp_directory));
+  // The engine's own choice is a folder beside whatever is current, and stays there.
+  const std::string spill_folder = options.temp_directory.empty() ? new_spill_folder() : "";
+  SL_TRY(set("temp_directory", spill_folder.empty() ? options.temp_directory : spill_folder));
 
   duckdb_database raw_database = nullptr;
   char* message = nullptr;
   if (duckdb_open_ext(":memory:", &raw_database, config, &message) != DuckDBSuccess) {
     return engine_error(DUCKDB_ERROR_INVALID, take_string(message).c_str());
   }
-  auto database = std::make_shared<EngineDatabase>(raw_database);
+  auto database = std::make_shared<EngineDatabase>(raw_database, spill_folder);
   SL_ASSIGN(const auto connection, database->connect());
   SL_TRY(register_file_functions(raw(*connection), database->file_sets()));
   SL_TRY(register_key_filter_function(raw(*connection), database->key_filters()));

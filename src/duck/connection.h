@@ -18,7 +18,7 @@ namespace strandline::duck {
 struct DatabaseOptions {
   int64_t memory_limit_bytes = 0;  // of the whole process, aimed at; 0 = engine default
   int threads = 0;                 // 0 = all cores
-  std::string temp_directory;      // spill; empty = engine default
+  std::string temp_directory;      // spill; empty = a new one in TMPDIR, removed in the end
 };
 
 // One column of one row as text, for messages, small look-ups and tests.

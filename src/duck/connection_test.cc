@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <thread>
 
 #include "duck/engine.h"
@@ -72,6 +73,19 @@ TEST_F(ConnectionTest, TimeZoneIsUtcOnEveryConnection) {
 
 TEST_F(ConnectionTest, MemoryLimitLeavesHeadRoom) {
   EXPECT_EQ(cell("SELECT current_setting('memory_limit')"), "665.5 MiB");
+}
+
+TEST_F(ConnectionTest, WhatIsSpilledGoesWithTheDatabase) {
+  const std::filesystem::path folder = cell("SELECT current_setting('temp_directory')");
+  EXPECT_EQ(folder.parent_path(), std::filesystem::temp_directory_path());
+  ASSERT_TRUE(connection_->execute("SET memory_limit = '40MB'").ok());
+  const auto sorted = connection_->execute(
+      "CREATE TABLE t AS SELECT md5(range::VARCHAR) AS m, repeat('x', 90) AS x FROM range(600000)");
+  ASSERT_TRUE(sorted.ok()) << sorted.error().message;
+  EXPECT_TRUE(std::filesystem::exists(folder));
+  connection_.reset();
+  database_.reset();
+  EXPECT_FALSE(std::filesystem::exists(folder));
 }
 
 // Every cell reads as the engine's own cast to VARCHAR does.

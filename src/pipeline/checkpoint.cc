@@ -92,6 +92,26 @@ Result<std::optional<SnapshotVersion>> parse_version(const Json* json, const std
   return std::optional(SnapshotVersion{*type, text_member(*json, "value")});
 }
 
+void print_ids(JsonWriter& w, const std::map<std::string, std::string>& ids) {
+  w.key("pinned_ids");
+  w.begin_object();
+  for (const auto& [source, id] : ids) {
+    w.key(source);
+    w.value(id);
+  }
+  w.end_object();
+}
+
+// Checkpoints of earlier programs have none.
+std::map<std::string, std::string> parse_ids(const Json& json) {
+  std::map<std::string, std::string> ids;
+  const Json* const given = json.get("pinned_ids");
+  if (given == nullptr) return ids;
+  for (size_t i = 0; i < given->names().size(); ++i)
+    ids[given->names()[i]] = given->items()[i].text();
+  return ids;
+}
+
 std::string print_plan(const BatchPlan& plan) {
   JsonWriter w;
   w.begin_object();
@@ -114,6 +134,7 @@ std::string print_plan(const BatchPlan& plan) {
     w.value(version);
   }
   w.end_object();
+  print_ids(w, plan.pinned_ids);
   if (plan.is_snapshot) print_version(w, plan.snapshot_version);
   w.key("sources");
   w.begin_array();
@@ -165,6 +186,7 @@ Result<BatchPlan> parse_plan(const std::string& text, const std::string& path) {
   for (size_t i = 0; i < pinned->names().size(); ++i) {
     plan.pinned[pinned->names()[i]] = pinned->items()[i].as_int().value_or(0);
   }
+  plan.pinned_ids = parse_ids(*json);
   if (const Json* snapshot = json->get("snapshot")) {
     plan.is_snapshot = true;
     SL_ASSIGN(plan.snapshot_version, parse_version(snapshot, path));
@@ -321,6 +343,7 @@ void FlowCheckpoint::apply(const BatchPlan& plan) {
   definition_ = plan.definition;
   had_state_ = had_state_ || plan.state_version >= 0;
   pinned_ = plan.pinned;
+  pinned_ids_ = plan.pinned_ids;
   if (plan.is_snapshot) {
     if (plan.snapshot_version) snapshot_version_ = plan.snapshot_version;
     return;
@@ -435,6 +458,7 @@ std::string FlowCheckpoint::print_state() const {
     w.value(version);
   }
   w.end_object();
+  print_ids(w, pinned_ids_);
   if (snapshot_version_) print_version(w, snapshot_version_);
   w.key("offsets");
   w.begin_object();
@@ -478,6 +502,7 @@ Status FlowCheckpoint::load_state(const std::string& text) {
       pinned_[pinned->names()[i]] = pinned->items()[i].as_int().value_or(0);
     }
   }
+  pinned_ids_ = parse_ids(*json);
   SL_ASSIGN(snapshot_version_, parse_version(json->get("snapshot"), path));
   if (const Json* offsets = json->get("offsets")) {
     for (size_t i = 0; i < offsets->names().size(); ++i) {

@@ -70,7 +70,8 @@ struct BatchPlan {
   // commit is already there.
   delta::Version state_version = -1;
   std::vector<SourcePlan> sources;
-  std::map<std::string, delta::Version> pinned;  // joined tables: key of the source -> version
+  std::map<std::string, delta::Version> pinned;   // joined tables: key of the source -> version
+  std::map<std::string, std::string> pinned_ids;  // of the same: -> table id
   // Of a flow that takes snapshots. What it reads is read whole each time, so that its sources are
   // not kept: a snapshot of which nothing was committed is taken again.
   bool is_snapshot = false;
@@ -114,6 +115,7 @@ class FlowCheckpoint {
   bool had_state() const { return had_state_; }
   // Of the last finished batch.
   const std::map<std::string, delta::Version>& pinned() const { return pinned_; }
+  const std::map<std::string, std::string>& pinned_ids() const { return pinned_ids_; }
   const std::string& definition() const { return definition_; }
 
   std::optional<DeltaOffset> offset(const std::string& source) const;
@@ -154,6 +156,7 @@ class FlowCheckpoint {
   std::string definition_;
   bool had_state_ = false;
   std::map<std::string, delta::Version> pinned_;
+  std::map<std::string, std::string> pinned_ids_;
   std::optional<SnapshotVersion> snapshot_version_;
   std::optional<BatchPlan> unfinished_;
   Progress progress_;

@@ -16,7 +16,8 @@ class EventLog {
  public:
   EventLog(const Context& context, std::string update_id);
 
-  // type: "create_update", "flow_definition", "flow_progress", "update_progress". details: JSON
+  // type: "create_update", "flow_definition", "flow_progress", "planning_information",
+  // "update_progress". details: JSON
   // value that stands under the type's name. flow may be null.
   void add(const std::string& type, const std::string& level, const std::string& message,
            const std::string& details, const FlowReport* flow = nullptr,

@@ -22,6 +22,7 @@
 #include "pipeline/flow_run.h"
 #include "pipeline/rebase_change.h"
 #include "pipeline/row_changes.h"
+#include "pipeline/view_refresh.h"
 #include "sql/duckdb_printer.h"
 
 namespace strandline::pipeline {
@@ -841,6 +842,25 @@ int64_t FlowRun::count_expectations(const Execution& execution) {
 
 // --- INSERT and materialized views --------------------------------------------------------------
 
+Result<std::unique_ptr<ViewChange>> FlowRun::refresh_view(
+    const BatchPlan& plan, const std::shared_ptr<const delta::Snapshot>& view,
+    const std::string& select, const std::string& rows,
+    std::vector<std::unique_ptr<duck::Scan>>* scans) {
+  auto& connection = *context_.connection;
+  const ViewShape shape = shape_of(*flow_.query, sources_);
+  const ViewRefresh refresh{flow_, sources_, *checkpoint_, plan, *target_, view, select};
+  std::string why;
+  SL_ASSIGN(auto change, follow_sources(connection, refresh, shape, scans, &why));
+  if (change != nullptr) {
+    refresh_plan_ = shape.kind == ViewShape::Kind::kRows
+                        ? "INCREMENTAL: from the rows that changed in its sources"
+                        : "INCREMENTAL: only the groups that changed";
+    return change;
+  }
+  refresh_plan_ = "FULL: " + why;
+  return ViewChange::make(connection, target_->table(), view, {rows, view_key(shape, *view), ""});
+}
+
 Status FlowRun::execute_write(const BatchPlan& plan) {
   auto& connection = *context_.connection;
   const std::string app = target_->app_id(flow_.name);
@@ -920,10 +940,12 @@ Status FlowRun::execute_write(const BatchPlan& plan) {
   duck::AppliedChange applied;
   duck::TableChange change{rows, "", replace, false};
   std::unique_ptr<ViewChange> view;
-  if (flow_.kind == FlowKind::kMaterialize && target_->is_current(*target) &&
-      can_compare(*target, schema)) {
-    SL_ASSIGN(view, ViewChange::make(connection, target_->table(), target, rows));
-    change = view->change();
+  if (flow_.kind == FlowKind::kMaterialize) {
+    refresh_plan_ = "FULL: it has no rows that a difference could be told from";
+    if (target_->is_current(*target) && can_compare(*target, schema)) {
+      SL_ASSIGN(view, refresh_view(plan, target, select, rows, &execution.scans));
+      change = view->change();
+    }
   }
   SL_TRY(duck::apply_change(connection, transaction, target_->table(), target, change, &applied));
   auto unchanged = check_files_unchanged(plan);

@@ -763,11 +763,13 @@ Result<bool> FlowRun::plan_next(BatchPlan* plan, bool* has_data) {
             source.place);
       }
       plan->pinned[source.key] = newest_[i]->version;
+      plan->pinned_ids[source.key] = newest_[i]->metadata.id;
     }
     plan->sources.push_back(std::move(part));
   }
   if (flow_.kind == FlowKind::kMaterialize) {
     const bool same = checkpoint_->last_batch() >= 0 && checkpoint_->pinned() == plan->pinned &&
+                      checkpoint_->pinned_ids() == plan->pinned_ids &&
                       checkpoint_->definition() == plan->definition && target_->is_current(*target);
     *has_data = *has_data || !same;
   }

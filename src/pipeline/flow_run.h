@@ -21,6 +21,7 @@
 #include "pipeline/expectations.h"
 #include "pipeline/sources.h"
 #include "pipeline/target.h"
+#include "pipeline/view_change.h"
 
 namespace strandline::pipeline {
 
@@ -36,6 +37,8 @@ class FlowRun {
   const FlowReport& report() const { return report_; }
   FlowReport& report() { return report_; }
   const std::vector<Error>& warnings() const { return warnings_; }
+  // Of a materialized view that was refreshed: "INCREMENTAL: …" or "FULL: …", and why.
+  const std::string& refresh_plan() const { return refresh_plan_; }
 
   // Resolves what the flow reads. Mistakes go to errors.
   void analyze(std::vector<Error>* errors);
@@ -136,6 +139,12 @@ class FlowRun {
   Status execute(const BatchPlan& plan);
   Status execute_auto_cdc(const BatchPlan& plan);
   Status execute_write(const BatchPlan& plan);
+  // What a view's rows become; select: its columns from the query's, which is `q`; rows: all rows
+  // that it shall have.
+  Result<std::unique_ptr<ViewChange>> refresh_view(
+      const BatchPlan& plan, const std::shared_ptr<const delta::Snapshot>& view,
+      const std::string& select, const std::string& rows,
+      std::vector<std::unique_ptr<duck::Scan>>* scans);
   Status commit_state(const cdc::Plan& cdc_plan, const cdc::Program& program, const BatchPlan& plan,
                       const std::string& app, const delta::Snapshot& target,
                       const std::shared_ptr<const delta::Snapshot>& newest,
@@ -190,8 +199,9 @@ class FlowRun {
   std::optional<Target> target_;
   std::optional<FlowCheckpoint> checkpoint_;
   bool checked_ = false;
-  Schema given_;            // of a flow that is not AUTO CDC: columns of its query, from check()
-  Schema target_columns_;   // of the target, whichever flow gives them; empty while not known
+  Schema given_;           // of a flow that is not AUTO CDC: columns of its query, from check()
+  Schema target_columns_;  // of the target, whichever flow gives them; empty while not known
+  std::string refresh_plan_;
   bool committed_ = false;  // something of the running batch is in a table
   bool conflict_warned_ = false;
   int64_t compacted_batches_ = 0;  // of this run, up to the last compaction

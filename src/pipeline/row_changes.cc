@@ -1,10 +1,7 @@
 #include "pipeline/row_changes.h"
 
-#include <algorithm>
-#include <atomic>
-
 #include "base/error.h"
-#include "pipeline/declared_columns.h"
+#include "duck/delta_io.h"
 
 namespace strandline::pipeline {
 namespace {
@@ -60,61 +57,5 @@ duck::RowChange replaced_rows(const Schema& before, const Schema& after,
   change.inserted = rows(new_columns, came, "ANTI", gone);
   return change;
 }
-
-bool can_compare(const delta::Snapshot& view, const Schema& columns) {
-  return !view.files.empty() && view.schema.fields.size() == columns.fields.size() &&
-         std::all_of(view.schema.fields.begin(), view.schema.fields.end(), [&](const Field& field) {
-           const auto* const other = columns.get(field.name);
-           return other != nullptr && same_type(field.type, other->type) &&
-                  !is_filled_at_write(field);
-         });
-}
-
-Result<std::unique_ptr<ViewChange>> ViewChange::make(
-    duck::Connection& connection, const delta::Table& table,
-    const std::shared_ptr<const delta::Snapshot>& view, const std::string& rows) {
-  static std::atomic<int64_t> next{0};
-  std::unique_ptr<ViewChange> made(
-      new ViewChange(connection, fmt::format("__strandline_view_{}", ++next)));
-  std::string columns, equal;
-  for (const auto& field : view->schema.fields) {
-    const std::string name = quote_name(field.name);
-    columns += (columns.empty() ? "" : ", ") + name;
-    equal += fmt::format("a.{0} IS NOT DISTINCT FROM b.{0} AND ", name);
-  }
-  // Equal rows are told apart by counting them.
-  constexpr const char* kNumber = "__strandline_number";
-  equal += fmt::format("a.{0} = b.{0}", kNumber);
-  const std::string number =
-      fmt::format("row_number() OVER (PARTITION BY {}) AS {}", columns, kNumber);
-  SL_TRY(connection.execute(fmt::format("CREATE TEMP TABLE {} AS SELECT {}, {} FROM ({})",
-                                        made->table_, columns, number, rows)));
-  SL_ASSIGN(made->result_rows_,
-            connection.query_int(fmt::format("SELECT count(*) FROM {}", made->table_)));
-  duck::ScanOptions options;
-  options.with_positions = true;
-  SL_ASSIGN(made->scan_, duck::scan_table(connection, table, view, options));
-  const std::string old = fmt::format("(SELECT *, {} FROM {})", number, made->scan_->sql());
-  const auto only_in = [&](const std::string& select, const std::string& one,
-                           const std::string& other) {
-    return fmt::format("SELECT {} FROM {} AS a ANTI JOIN {} AS b ON {}", select, one, other, equal);
-  };
-  duck::TableChange& change = made->change_;
-  change.dead_rows =
-      only_in(fmt::format("{}, {}", duck::kFileColumn, duck::kRowColumn), old, made->table_);
-  change.with_row_ids = true;
-  change.new_rows =
-      only_in(fmt::format("{}, CAST(NULL AS BIGINT) AS {}, CAST(NULL AS BIGINT) AS {}", columns,
-                          duck::kRowIdColumn, duck::kRowVersionColumn),
-              made->table_, old);
-  if (view->property_is_true("delta.enableChangeDataFeed")) {
-    change.rows.emplace();
-    change.rows->deleted = only_in(columns, old, made->table_);
-    change.rows->inserted = only_in(columns, made->table_, old);
-  }
-  return made;
-}
-
-ViewChange::~ViewChange() { (void)connection_.execute("DROP TABLE IF EXISTS temp." + table_).ok(); }
 
 }  // namespace strandline::pipeline

@@ -263,6 +263,16 @@ bool FlowSources::reads_feed() const {
                      [](const Source& source) { return source.is_feed(); });
 }
 
+std::optional<size_t> FlowSources::source_of(const sql::TableUse& use) const {
+  const auto found = source_at_.find(place_key(use.place));
+  return found == source_at_.end() ? std::nullopt : std::optional(found->second);
+}
+
+const sql::Query* FlowSources::view_of(const sql::TableUse& use) const {
+  const auto found = view_at_.find(place_key(use.place));
+  return found == view_at_.end() ? nullptr : found->second.query.get();
+}
+
 std::set<size_t> FlowSources::expecting_views() const {
   std::set<size_t> views;
   for (const auto& [at, view] : view_at_) {
@@ -278,6 +288,8 @@ Result<std::string> FlowSources::print(const sql::Query& query, int64_t now_us,
   options.now_us = now_us;
   options.describe = duck::describer(connection);
   const sql::Resolve resolve = [&](const sql::TableUse& use) -> Result<std::string> {
+    if (use.name.parts.size() == 1 && use.name.parts[0].rfind("__strandline_", 0) == 0)
+      return duck::quote_name(use.name.parts[0]);
     const std::string at = place_key(use.place);
     if (const auto source = source_at_.find(at); source != source_at_.end()) {
       return relation_of(source->second);

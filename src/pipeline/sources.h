@@ -59,12 +59,16 @@ class FlowSources {
   // Datasets that are views with expectations, each once.
   std::set<size_t> expecting_views() const;
 
+  // What a use of its query stands for: a source by its index, or a view's query.
+  std::optional<size_t> source_of(const sql::TableUse& use) const;
+  const sql::Query* view_of(const sql::TableUse& use) const;
+
   using RelationOf = std::function<Result<std::string>(size_t)>;
   // Given a dataset that is a view with expectations and its relation: what stands for it.
   using CheckView = std::function<Result<std::string>(size_t, const std::string&)>;
 
   // The flow's query as DuckDB SQL with relation_of(source index) for each source, whose columns'
-  // types the connection tells.
+  // types the connection tells. Names that begin with "__strandline_" are temporary tables.
   Result<std::string> print(const sql::Query& query, int64_t now_us, const RelationOf& relation_of,
                             const CheckView& check_view, duck::Connection& connection) const;
 

@@ -686,6 +686,18 @@ class Update {
     if (status.ok()) {
       status = recovered != recover_failures_.end() ? Status(recovered->second) : run.run();
     }
+    if (const std::string& how = run.refresh_plan(); !how.empty()) {
+      JsonWriter w;
+      w.begin_object();
+      w.key("technique");
+      w.value(how.substr(0, how.find(':')));
+      w.key("reason");
+      w.value(how.substr(how.find(':') + 2));
+      w.end_object();
+      log.add("planning_information", "INFO",
+              fmt::format("Flow '{}' has been planned to be executed as {}.", report.name, how),
+              w.take(), &report);
+    }
     if (status.ok()) {
       report.status = "COMPLETED";
       log.add("flow_progress", "INFO", fmt::format("Flow '{}' has COMPLETED.", report.name),

@@ -34,6 +34,8 @@ def test_the_change_feed_example_runs(tmp_path):
         "versions 0 to 2: insert 2 update_postimage 1 update_preimage 1",
         "from version 0: delete 1 insert 2 update_postimage 1 update_preimage 1",
         "from a time: delete 1 insert 2 update_postimage 1 update_preimage 1",
+        "between two times: delete 1 insert 2 update_postimage 1 update_preimage 1",
+        "odd names: insert 1",
         "target_table: insert 2",
         "rest: delete 1 insert 1",
     ]

@@ -1,0 +1,43 @@
+// What a materialized view's query is made of, as far as it decides whether the view can follow
+// what changed in its sources (change-data-feed.md, materialized views).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pipeline/sources.h"
+#include "sql/query.h"
+
+namespace strandline::pipeline {
+
+// The temporary table of the groups that ViewShape::of_groups computes, with its columns
+// kGroupColumn0, kGroupColumn1, …
+inline constexpr const char* kGroupsTable = "__strandline_groups";
+inline constexpr const char* kGroupColumn = "__strandline_group_";
+
+struct ViewShape {
+  enum class Kind {
+    kRows,    // filtered and computed rows of inner joins: each row of the result comes of one row
+              // of each source
+    kGroups,  // the same, grouped
+    kOther,
+  };
+  Kind kind = Kind::kOther;
+  std::string why;  // kOther: what in the query, as "it has LIMIT"
+
+  // kRows: for each source, how a select item names it, where it can: empty otherwise.
+  std::vector<std::string> row_names;
+  // kGroups: columns of the result that tell groups apart, and the query of their values before
+  // grouping, as kGroupColumn0, …
+  std::vector<std::string> group_columns;
+  sql::QueryPtr groups;
+  sql::QueryPtr of_groups;  // the view's query, for the groups in kGroupsTable alone
+};
+
+ViewShape shape_of(const sql::Query& query, const FlowSources& sources);
+
+// The query with further columns, each a column of a source given as {source's name, column}.
+sql::QueryPtr with_columns(const sql::Query& query,
+                           const std::vector<std::vector<std::string>>& columns);
+
+}  // namespace strandline::pipeline
