@@ -114,6 +114,7 @@ class ChangeScanBuilder {
   bool has_updates_ = false;                    // told_ has
 
   std::vector<const cdf::CommitChanges*> unmatched_;
+  std::vector<MatchedRun> matched_runs_;  // of one commit; kept for its memory
   // By name_of; null: too many runs.
   std::map<std::string, std::shared_ptr<const RowIds>> ids_;
 };
@@ -273,14 +274,23 @@ Status ChangeScanBuilder::match_commits() {
 
 // False, and nothing done, where that needs the engine.
 Result<bool> ChangeScanBuilder::match(const cdf::CommitChanges& commit) {
+  // What became of the rows of one file: as many of them, and their change once it has a number.
+  struct Tally {
+    size_t file = 0;  // in files_
+    uint64_t file_rows = 0;
+    uint64_t count = 0;
+    size_t change = 0;
+    bool is_whole() const { return count == file_rows; }
+  };
+  constexpr size_t kFates = std::size(kKinds);
+  std::vector<Tally> tallies;  // by the file's place in the commit, then by fate
   std::vector<IdentifiedRows> before, after;
-  std::map<size_t, uint64_t> row_counts;  // by file number
   for (const cdf::FileChange& change : commit.files) {
     IdentifiedRows rows;
     rows.ids = ids_[name_of(change.file)];
     if (rows.ids == nullptr) return false;
-    rows.file = file_number(change.file);
-    row_counts[rows.file] = rows.ids->row_count;
+    rows.file = tallies.size() / kFates;
+    tallies.resize(tallies.size() + kFates, {file_number(change.file), rows.ids->row_count});
     if (change.only_deleted_by) {
       SL_ASSIGN(rows.only, only(commit, change));
     } else if (change.file.deletion_vector) {
@@ -288,37 +298,35 @@ Result<bool> ChangeScanBuilder::match(const cdf::CommitChanges& commit) {
     }
     (change.kind == ChangeKind::kInsert ? after : before).push_back(std::move(rows));
   }
-  std::vector<MatchedRun> runs;
-  std::map<std::pair<size_t, MatchedRows>, uint64_t> counts;
+  const auto tally_of = [&tallies](const MatchedRun& run) -> Tally& {
+    return tallies[run.file * kFates + static_cast<size_t>(run.fate)];
+  };
+  std::vector<MatchedRun>& runs = matched_runs_;
+  runs.clear();
   const bool is_told = match_rows(before, after, [&](const MatchedRun& run) {
     runs.push_back(run);
-    counts[{run.file, run.fate}] += run.count;
+    tally_of(run).count += run.count;
   });
   if (!is_told) return false;
   // Files all of whose rows share their fate need no list of them.
-  const auto is_whole = [&](const auto& counted) {
-    return counted.second == row_counts[counted.first.first];
-  };
   size_t rows = changed_rows_;
-  for (const auto& counted : counts) rows += is_whole(counted) ? 0 : counted.second;
+  for (const Tally& tally : tallies) rows += tally.is_whole() ? 0 : tally.count;
   if (rows > kMaxChangedRows) return false;
   changed_rows_ = rows;
-  std::optional<size_t> numbers[std::size(kKinds)];
-  const auto number_of = [&](MatchedRows fate) {
-    auto& known = numbers[static_cast<size_t>(fate)];
-    if (!known) known = number(&told_, commit, kKinds[static_cast<size_t>(fate)]);
-    return *known;
-  };
-  for (const auto& counted : counts) {
-    const auto [file, fate] = counted.first;
-    has_updates_ = has_updates_ || fate == MatchedRows::kChangedAfter;
-    if (is_whole(counted)) told_.add(files_[file].file, {number_of(fate), nullptr});
+  for (size_t i = 0; i < tallies.size(); ++i) {
+    Tally& tally = tallies[i];
+    if (tally.count == 0) continue;
+    const FeedChangeKind kind = kKinds[i % kFates];
+    tally.change = number(&told_, commit, kind);
+    has_updates_ = has_updates_ || kind == FeedChangeKind::kUpdateAfter;
+    if (tally.is_whole()) told_.add(files_[tally.file].file, {tally.change, nullptr});
   }
   for (const MatchedRun& run : runs) {
-    if (is_whole(*counts.find({run.file, run.fate}))) continue;
-    std::vector<ChangedRow>& changed = files_[run.file].rows;
+    const Tally& tally = tally_of(run);
+    if (tally.is_whole()) continue;
+    std::vector<ChangedRow>& changed = files_[tally.file].rows;
     for (uint64_t row = run.row; row < run.row + run.count; ++row)
-      changed.emplace_back(row, number_of(run.fate));
+      changed.emplace_back(row, tally.change);
   }
   return true;
 }

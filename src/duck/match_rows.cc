@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "duck/sort_stretches.h"
+
 namespace strandline::duck {
 namespace {
 
@@ -46,7 +48,8 @@ void add_segments(const IdentifiedRows& rows, std::vector<Segment>* segments) {
     return;
   }
   if (rows.dead == nullptr) {
-    for (const IdRun& run : runs) add(run);
+    for (size_t i = 0; i < runs.size(); ++i)
+      add(rows.ids->by_id.empty() ? runs[i] : runs[rows.ids->by_id[i]]);
     return;
   }
   uint64_t next = 0;  // the first row that is not looked at yet
@@ -67,33 +70,16 @@ void add_segments(const IdentifiedRows& rows, std::vector<Segment>* segments) {
   add_until(runs.empty() ? 0 : end_row(runs.back()));
 }
 
-// Merges stretches that are in order already: rows were copied stretch by stretch.
-template <typename Less>
-void merge_sort(std::vector<Segment>* segments, const Less& less) {
-  std::vector<size_t> begins = {0};
-  for (size_t i = 1; i < segments->size(); ++i) {
-    if (less((*segments)[i], (*segments)[i - 1])) begins.push_back(i);
-  }
-  constexpr size_t kManyStretches = 256;
-  if (begins.size() > kManyStretches) {
-    std::sort(segments->begin(), segments->end(), less);
-    return;
-  }
-  const auto place = [&](size_t i) {
-    return segments->begin() + static_cast<long>(i < begins.size() ? begins[i] : segments->size());
-  };
-  for (size_t width = 1; width < begins.size(); width *= 2) {
-    for (size_t i = 0; i + width < begins.size(); i += 2 * width)
-      std::inplace_merge(place(i), place(i + width), place(i + 2 * width), less);
-  }
-}
-
 // By id; nullopt when one is there twice.
 std::optional<std::vector<Segment>> side(const std::vector<IdentifiedRows>& files) {
   std::vector<Segment> segments;
+  size_t most = 0;
+  for (const IdentifiedRows& rows : files)
+    most += rows.only != nullptr ? rows.only->cardinality() : rows.ids->runs.size();
+  segments.reserve(most);
   for (const IdentifiedRows& rows : files) add_segments(rows, &segments);
   const auto by_id = [](const Segment& a, const Segment& b) { return a.run.id < b.run.id; };
-  merge_sort(&segments, by_id);
+  sort_stretches(&segments, by_id);
   const auto overlap = [](const Segment& a, const Segment& b) { return a.end() > b.run.id; };
   if (std::adjacent_find(segments.begin(), segments.end(), overlap) != segments.end())
     return std::nullopt;

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <random>
 #include <string>
+
+#include "duck/sort_stretches.h"
 
 namespace strandline::duck {
 namespace {
@@ -23,6 +26,13 @@ IdentifiedRows rows_of(size_t file, const std::vector<std::pair<int64_t, int64_t
       }
     }
     ids->runs.push_back({id, version, row, 1});
+  }
+  // As a reader gives them, or to be sorted by the one who matches.
+  if (ids->runs.size() % 2 == 0) {
+    ids->by_id.resize(ids->runs.size());
+    std::iota(ids->by_id.begin(), ids->by_id.end(), 0U);
+    sort_stretches(&ids->by_id,
+                   [&](uint32_t a, uint32_t b) { return ids->runs[a].id < ids->runs[b].id; });
   }
   return {file, ids, nullptr, nullptr};
 }
@@ -94,6 +104,23 @@ TEST(MatchRowsTest, TellsEveryRowItsFate) {
       }
     }
     ASSERT_EQ(matched(sides[0], sides[1]), expected) << "round " << round;
+  }
+}
+
+TEST(SortStretchesTest, SortsAndKeepsTheOrderOfEqualItems) {
+  std::mt19937_64 random(3);
+  for (const size_t stretches : {1U, 2U, 3U, 7U, 40U, 900U}) {
+    std::vector<std::pair<int, int>> items;
+    for (size_t i = 0; i < stretches; ++i) {
+      int value = 0;
+      for (size_t n = random() % 60; n > 0; --n)
+        items.emplace_back(value += static_cast<int>(random() % 3), static_cast<int>(items.size()));
+    }
+    const auto less = [](const auto& a, const auto& b) { return a.first < b.first; };
+    auto expected = items;
+    std::stable_sort(expected.begin(), expected.end(), less);
+    sort_stretches(&items, less);
+    EXPECT_EQ(items, expected) << stretches;
   }
 }
 

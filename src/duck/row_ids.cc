@@ -1,12 +1,14 @@
 #include "duck/row_ids.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/error.h"
 #include "delta/parquet_footer.h"
 #include "duck/delta_io.h"
 #include "duck/engine.h"
 #include "duck/row_id_function.h"
+#include "duck/sort_stretches.h"
 
 namespace strandline::duck {
 namespace {
@@ -103,6 +105,13 @@ std::shared_ptr<const RowIds> RowIdCollector::finish(size_t file) const {
   const auto by_row = [](const IdRun& a, const IdRun& b) { return a.row < b.row; };
   if (!std::is_sorted(ids->runs.begin(), ids->runs.end(), by_row))
     std::sort(ids->runs.begin(), ids->runs.end(), by_row);
+  const auto by_id = [](const IdRun& x, const IdRun& y) { return x.id < y.id; };
+  if (!std::is_sorted(ids->runs.begin(), ids->runs.end(), by_id)) {
+    ids->by_id.resize(ids->runs.size());
+    std::iota(ids->by_id.begin(), ids->by_id.end(), 0U);
+    sort_stretches(&ids->by_id,
+                   [&](uint32_t x, uint32_t y) { return by_id(ids->runs[x], ids->runs[y]); });
+  }
   return ids;
 }
 
