@@ -271,7 +271,7 @@ ViewShape shape_of(const sql::Query& query, const FlowSources& sources) {
   if (const auto names = sql::nondeterministic_calls(query); !names.empty())
     return other(fmt::format("it calls {}()", names.front().text));
   for (const auto& source : sources.sources()) {
-    if (source.kind != SourceKind::kTable) return other("it reads files or a stream");
+    if (source.kind != SourceKind::kTable) return other("it reads what is no Delta table");
   }
   if (sources.sources().empty()) return other("it reads no table");
   if (!sources.expecting_views().empty()) return other("it reads a view with expectations");
