@@ -196,6 +196,10 @@ WRONG = {
     "F.udf(lambda x: x)": (strandline.UnsupportedError, "functions in Python are not supported"),
     "F.input_file_name()": (strandline.UnsupportedError, "_metadata.file_path"),
     "F.no_such_function('a')": (AttributeError, "expr('SQL')"),
+    "u.filtr('userId > 1')": (AttributeError, "(did you mean filter?); the columns are userId, name"),
+    "u.filtr": (AttributeError, "the methods are agg, alias, "),
+    "u.cube": (AttributeError, "DataFrame.cube is not supported; there are agg, alias, "),
+    "spark.read.table('later').filtr('a > 1')": (AttributeError, "DataFrame.filtr() is not supported (did you mean filter?)"),
     "u.withColumn('x', 1)": (TypeError, "must be Column, not 1"),
 }
 

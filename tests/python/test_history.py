@@ -125,6 +125,18 @@ def test_sequences_that_are_no_numbers(warehouse, pipeline):
     assert [label.get_text() for label in ax.get_xticklabels()] == ["1, p", "1, q"]
 
 
+def test_dollars_are_no_formulas(warehouse, pipeline, tmp_path):
+    warehouse.sql("CREATE TABLE c (`id$` STRING, `v$_$` STRING, s STRING);"
+                  "INSERT INTO c VALUES ('$k$', '$\\\\frac$', '$\\\\x$')")  # fmt: skip
+    folder = pipeline({"a.py": HEAD + "dp.create_streaming_table('t')\ndp.create_auto_cdc_flow('t', 'c', ['id$'], 's',"
+                                      "column_list=['id$', 'v$_$'], stored_as_scd_type=2)\n"})  # fmt: skip
+    strandline.Pipeline(folder, warehouse=warehouse.path).run()
+    ax = warehouse.table("t").history("$k$").plot()
+    ax.figure.savefig(tmp_path / "dollars.png")  # a formula would raise: \\x is none
+    texts = [*ax.texts, *ax.get_yticklabels(), *ax.get_xticklabels(), ax._left_title]
+    assert {text.get_text() for text in texts} >= {"$\\frac$", "v$_$", "$\\x$"} and not any(text.get_parse_math() for text in texts)
+
+
 def test_without_matplotlib(users, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"pip install 'strandline\[plot\]'"):

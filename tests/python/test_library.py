@@ -237,6 +237,32 @@ def test_arguments_are_checked():
         strandline.connect(threads="two")
     with pytest.raises(TypeError, match="text must be str"):
         strandline.connect().sql(1)
+    for parameter in ("threads", "memory_limit_bytes"):
+        with pytest.raises(ValueError, match=rf"{parameter} must be 0 or more, not -1 \(int\)"):
+            strandline.connect(**{parameter: -1})
+
+
+WRONG_BATCHES = {
+    "max_files=0": (ValueError, "max_files must be 1 or more, not 0"),
+    "max_files=-5": (ValueError, "max_files must be 1 or more, not -5"),
+    "poll_seconds='x'": (TypeError, "poll_seconds must be int or float, not 'x'"),
+    "poll_seconds=-1": (ValueError, "poll_seconds must be 0 or more"),
+    "follow=1": (TypeError, "follow must be bool, not 1"),
+}
+
+
+@pytest.mark.parametrize("arguments", WRONG_BATCHES)
+def test_arguments_of_change_batches(arguments, warehouse):
+    warehouse.sql("CREATE TABLE t (id INT)")
+    kind, message = WRONG_BATCHES[arguments]
+    with pytest.raises(kind, match=message):
+        warehouse.table("t").change_batches(**eval(f"dict({arguments})"))
+
+
+@pytest.mark.parametrize("options", [{"full_refresh": True}, {"refresh": "t"}, {"refresh": [1]}])
+def test_what_is_refreshed_is_a_list(options, tmp_path):
+    with pytest.raises(TypeError, match="refresh must be a list of names of tables, not .*; full_refresh_all=True"):
+        strandline.Pipeline(tmp_path).run(**options)
 
 
 def test_change_batches_go_on_from_the_checkpoint(warehouse, tmp_path):

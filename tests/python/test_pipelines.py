@@ -121,6 +121,20 @@ dp.apply_changes(target="t", source="events", keys=["id"], sequence_by="seq", st
     assert len(events.sql("SELECT * FROM t").fetchall()) == 3
 
 
+def test_readers_of_dlt(pipeline, events):
+    folder = pipeline({"a.py": """
+import dlt
+@dlt.view
+def v(): return dlt.read_stream("events")
+@dlt.table
+def streamed(): return dlt.read_stream("v")
+@dlt.table
+def counted(): return dlt.read("streamed").groupBy().count()
+"""})  # fmt: skip
+    run(folder, events)
+    assert events.sql("SELECT count FROM counted").fetchall() == [(4,)]
+
+
 PARAMETERS = {
     "ignore_null_updates_column_list=['v']": "IGNORE NULL UPDATES ON (v)",
     "ignore_null_updates_except_column_list=['v']": "IGNORE NULL UPDATES ON * EXCEPT (v)",
@@ -159,11 +173,13 @@ WRONG = [
     ("dp.create_auto_cdc_flow('t', 'events', ['id'], 'seq', column_list=['v'], except_column_list=['v'])",
      "CANNOT_SET_TOGETHER", "give column_list or except_column_list, not both"),
     ("dp.create_auto_cdc_flow('t', 'events', [col('id') + 1], 'seq')", "AUTOCDC_MULTIPART_COLUMN_IDENTIFIER", "keys takes columns"),
-    ("dp.create_auto_cdc_flow('t', 'events', ['id'], 'seq', sequence='x')", "PYTHON_ERROR", "'sequence'"),
+    ("dp.create_auto_cdc_flow('t', 'events', ['id'], 'seq', sequence='x')", "PYTHON_ERROR", "has no parameter sequence;"),
     ("dp.create_streaming_table('t', spark_conf={'a': 'b'})", "UNSUPPORTED_ARGUMENT", "spark_conf={'a': 'b'} is not supported"),
     ("dp.create_sink('s', 'kafka', {})", "UNSUPPORTED_SINK", "create_sink('s', 'kafka')"),
     ("dp.create_streaming_table('a..b')", "PYTHON_ERROR", "name: 'a..b' is not a name"),
     ("dp.create_auto_cdc_from_snapshot_flow('t', 3, ['id'])", "PYTHON_ERROR", "source must be the name of a table or view"),
+    ("dp.tabel", "PYTHON_ERROR", "pyspark.pipelines.tabel is not there; there are append_flow,"),
+    ("import dlt; dlt.raed('x')", "PYTHON_ERROR", "dlt.raed is not there; there are append_flow,"),
     ("x = 1 / 0", "PYTHON_ERROR", "ZeroDivisionError"),
     ("def f(:", "PYTHON_SYNTAX", "SyntaxError"),
     ("import pyspark.ml", "PYTHON_ERROR", "pyspark.ml is not part of what Strandline"),

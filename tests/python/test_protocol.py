@@ -149,7 +149,15 @@ CALLS = {
     "source='t', track_history_column_list='a'": "track_history_column_list must be list or tuple, not 'a'",
     "source='t', once='yes'": "once must be bool, not 'yes' (str)",
     "source='t', name=5": "name must be str, not 5 (int)",
-    "source='t', sequence_by='x'": "sequence_by",
+    "source='t', sequence_by='x'": "has no parameter sequence_by; there are target, source, keys,",
+    "source='t', name=''": "name is empty",
+    "source='t', target='a.b.c.d'": "target: 'a.b.c.d' is not a name",
+    "source='t', keys={'id'}": "keys must be list or tuple, not {'id'} (set)",
+    "source='t', keys=['id', 'ID']": "[AUTOCDC_DUPLICATE_COLUMN] keys names `ID` twice",
+    "source='t', keys=['a.b']": "[AUTOCDC_MULTIPART_COLUMN_IDENTIFIER] keys: `a`.`b` has several parts",
+    "source='t', track_history_column_list=['v']": "track_history_column_list needs stored_as_scd_type=2, not None",
+    "source='t', track_history_except_column_list=['v'], stored_as_scd_type='1'":
+        "track_history_except_column_list needs stored_as_scd_type=2, not '1'",
 }  # fmt: skip
 
 
@@ -161,6 +169,20 @@ def test_wrong_arguments_raise_at_the_call(arguments):
     with pipelines_registry(dp), pytest.raises((TypeError, ValueError, strandline.InvalidArgumentError)) as caught:
         dp.create_auto_cdc_from_snapshot_flow(**{"target": "x", "keys": ["id"], **given})
     assert CALLS[arguments] in str(caught.value)
+
+
+def test_old_names_take_the_same():
+    from strandline import pipelines as dp
+
+    with pipelines_registry(dp) as registry:
+        dp.apply_changes_from_snapshot(target="x", snapshot_and_version=lambda latest: None, keys=["id"])
+        assert registry.declared[0].function is not None
+        with pytest.raises(strandline.InvalidArgumentError, match="give source or snapshot_and_version, not both"):
+            dp.apply_changes_from_snapshot(target="x", source="t", snapshot_and_version=lambda latest: None, keys=["id"])
+        with pytest.raises(TypeError, match="has no parameter bogus; there are target, source, keys"):
+            dp.apply_changes_from_snapshot(target="x", source="t", keys=["id"], bogus=1)
+    with pytest.raises(AttributeError, match="pipelines.tabel is not there; there are append_flow, .*, table,"):
+        dp.tabel
 
 
 def pipelines_registry(dp):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def given(value: object) -> str:
@@ -24,6 +28,27 @@ def accept_one_of(parameter: str, value: Any, choices: tuple[Any, ...]) -> Any:
     if not any(value == choice and type(value) is type(choice) for choice in choices):
         raise ValueError(f"{parameter} must be one of {', '.join(map(repr, choices))}, not {given(value)}")
     return value
+
+
+def accept_at_least(parameter: str, value: Any, least: float, *types: type) -> Any:
+    """A number that is not too small. least: the smallest one."""
+    accept(parameter, value, *types)
+    if not value >= least:
+        raise ValueError(f"{parameter} must be {least:g} or more, not {given(value)}")
+    return value
+
+
+def known_parameters(function: F) -> F:
+    """Says of keywords that the function does not have which there are."""
+    there = [name for name, one in inspect.signature(function).parameters.items() if one.kind != one.VAR_KEYWORD]
+
+    @functools.wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        if unknown := [name for name in kwargs if name not in there]:
+            raise TypeError(f"{function.__name__}() has no parameter {', '.join(unknown)}; there are {', '.join(there)}")
+        return function(*args, **kwargs)
+
+    return cast(F, checked)
 
 
 def flat(values: tuple[Any, ...]) -> tuple[Any, ...]:

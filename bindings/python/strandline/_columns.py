@@ -57,11 +57,11 @@ def split_name(text: str) -> list[str]:
     return parts
 
 
-def sql_name(parameter: str, text: str) -> str:
-    """A name of a table or flow as SQL, each part in backquotes."""
+def sql_name(parameter: str, text: str, most: int = 3) -> str:
+    """A name of a table or flow as SQL, each part in backquotes. most: how many parts it may have."""
     accept(parameter, text, str)
     parts = [part.strip() for part in split_name(text)]
-    if not all(parts):
+    if not all(parts) or len(parts) > most:
         raise ValueError(f"{parameter}: {text!r} is not a name; write it as in SQL: 'users' or 'main.sales.users'")
     return ".".join(map(quote, parts))
 
@@ -173,13 +173,11 @@ def name_of(parameter: str, value: Any) -> str:
                 f"{parameter} takes columns by name, not the expression {expression.sql(dialect='spark')}",
                 "AUTOCDC_MULTIPART_COLUMN_IDENTIFIER" if parameter == "keys" else "INVALID_COLUMN_NAME")  # fmt: skip
         return ".".join(quote(part.name) for part in expression.parts)
-    return sql_name(parameter, accept(parameter, value, str, Column))
+    return sql_name(parameter, accept(parameter, value, str, Column), most=99)
 
 
 def names_of(parameter: str, value: Any) -> list[str]:
     """A list of columns; None and an empty list are the same: nothing."""
     if value is None:
         return []
-    if isinstance(value, (str, Column)) or not hasattr(value, "__iter__"):
-        accept(parameter, value, list, tuple)
-    return [name_of(parameter, one) for one in value]
+    return [name_of(parameter, one) for one in accept(parameter, value, list, tuple)]

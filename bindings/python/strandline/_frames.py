@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -458,16 +459,16 @@ class DataFrame:
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name in _UNSUPPORTED:
-            supported = ", ".join(sorted(n for n in dir(DataFrame) if not n.startswith("_")))
-            raise AttributeError(f"DataFrame.{name} is not supported; there are {supported}")
+            raise AttributeError(f"DataFrame.{name} is not supported; there are {_methods()}")
         try:
             known = self.columns
         except StrandlineError:
-            return self._column(name)
+            return _Guessed(self._column(name), name)
         if name.casefold() in (one.casefold() for one in known):
             return self._column(name)
         raise AttributeError(
-            f"the frame has no column {name!r}, and DataFrame no such method; the columns are {', '.join(known)}"
+            f"the frame has no column {name!r}, and DataFrame no such method{_nearest(name)}; the columns are "
+            f"{', '.join(known)}; the methods are {_methods()}"
         )
 
     @property
@@ -586,6 +587,28 @@ class DataFrame:
                 "writeStream is not for a pipeline's files: declare a streaming table (dp.table, dp.append_flow)",
                 "UNSUPPORTED_WRITE_STREAM")  # fmt: skip
         return DataStreamWriter(self)
+
+
+def _methods() -> str:
+    return ", ".join(sorted(name for name in dir(DataFrame) if not name.startswith("_")))
+
+
+def _nearest(name: str) -> str:
+    near = difflib.get_close_matches(name, [one for one in dir(DataFrame) if not one.startswith("_")], 1)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+class _Guessed(Column):
+    """An attribute of a frame whose columns are not known: a column, unless it is called."""
+
+    def __init__(self, column: Column, name: str) -> None:
+        super().__init__(column)
+        self._name = name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise AttributeError(
+            f"DataFrame.{self._name}() is not supported{_nearest(self._name)}; the methods are {_methods()}"
+        )
 
 
 def _inside(frame: DataFrame) -> str:

@@ -171,7 +171,8 @@ class _Scale:
             axis.set_major_locator(locator)
             axis.set_major_formatter(dates.ConciseDateFormatter(locator))
         elif not self.is_number or len(self._values) <= 12:
-            axis.set_ticks([self._place(value) for value in self._values], [_short(value) for value in self._values])
+            labels = [_short(value) for value in self._values]
+            axis.set_ticks([self._place(value) for value in self._values], labels, parse_math=False)
 
 
 def _sortable(value: Any) -> Any:
@@ -248,11 +249,11 @@ def _draw_lines(title: str, rows: list[dict[str, Any]], names: list[str], ax: An
             room = _room(ax, right - left, 9)
             if room >= min(3, len(_short(value))):
                 ax.text((left + right) / 2, y, _short(value, room), ha="center", va="center", fontsize=9, clip_on=True,
-                        color="0.5" if value is None else "black", zorder=3)  # fmt: skip
+                        color="0.5" if value is None else "black", zorder=3, parse_math=False)  # fmt: skip
     for edge in {_sortable(row[_START]): row[_START] for row in rows}.values():
         ax.axvline(scale.begin(edge), color="0.75", linewidth=0.7, zorder=1)
     ax.set_ylim(-0.6, len(names) - 0.4)
-    ax.set_yticks(range(len(names)), list(reversed(names)))
+    ax.set_yticks(range(len(names)), list(reversed(names)), parse_math=False)
     ax.tick_params(axis="y", length=0)
     return _finished(ax, title)
 
@@ -280,12 +281,12 @@ def _draw_rectangles(title: str, rows: list[dict[str, Any]], names: list[str], a
         if room:
             lines = [_short(f"{name}: {_text(row[name])}" if len(changing) > 1 else row[name], room) for name in changing[:6]]
             ax.text(sum(x) / 2, sum(y) / 2, "\n".join(lines), ha="center", va="center", fontsize=9, clip_on=True, zorder=4,
-                    bbox={"facecolor": color, "edgecolor": "none", "pad": 1.5})  # fmt: skip
+                    parse_math=False, bbox={"facecolor": color, "edgecolor": "none", "pad": 1.5})  # fmt: skip
     return _finished(ax, title + "\nhatched: no longer believed")
 
 
 def _finished(ax: Any, title: str) -> Any:
-    ax.set_title(title, fontsize=10, loc="left")
+    ax.set_title(title, fontsize=10, loc="left", parse_math=False)
     for side in ("top", "right", "left"):
         ax.spines[side].set_visible(False)
     return ax

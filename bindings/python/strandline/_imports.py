@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.abc
 import importlib.machinery
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, Optional
@@ -49,15 +49,19 @@ def _contents(spark: Any) -> dict[str, dict[str, Any]]:
 
     Session.__name__ = "SparkSession"
     declarations = {name: getattr(pipelines, name) for name in pipelines.__all__}
+    # Of dlt alone.
+    readers = {"read": spark.read.table, "read_stream": spark.readStream.table}
     sql = {
         "Column": Column, "DataFrame": DataFrame, "DataFrameReader": DataFrameReader,
         "DataFrameWriter": DataFrameWriter, "GroupedData": GroupedData, "Row": Row, "SparkSession": Session,
         "Window": Window,
     }  # fmt: skip
     return {
-        "dlt": {**declarations, "__doc__": pipelines.__doc__, "__all__": pipelines.__all__},
+        "dlt": {**declarations, **readers, "__doc__": pipelines.__doc__, "__all__": [*pipelines.__all__, *readers],
+                "__getattr__": _missing("dlt", [*pipelines.__all__, *readers])},
         "pyspark": {"Row": Row, "__version__": spark.version, "__path__": []},
-        "pyspark.pipelines": {**declarations, "__doc__": pipelines.__doc__, "__all__": pipelines.__all__},
+        "pyspark.pipelines": {**declarations, "__doc__": pipelines.__doc__, "__all__": pipelines.__all__,
+                              "__getattr__": _missing("pyspark.pipelines", pipelines.__all__)},
         "pyspark.sql": {**sql, "__path__": []},
         "pyspark.sql.column": {"Column": Column},
         "pyspark.sql.dataframe": {"DataFrame": DataFrame},
@@ -71,6 +75,15 @@ def _contents(spark: Any) -> dict[str, dict[str, Any]]:
         "pyspark.sql.types": {name: getattr(types, name) for name in dir(types) if name[0].isupper()} | {"Row": Row},
         "pyspark.sql.window": {"Window": Window},
     }
+
+
+def _missing(module: str, there: list[str]) -> Callable[[str], Any]:
+    """What a module says of a name that it lacks."""
+
+    def refuse(name: str) -> Any:
+        raise AttributeError(f"{module}.{name} is not there; there are {', '.join(there)}")
+
+    return refuse
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):

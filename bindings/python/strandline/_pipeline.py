@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Optional
 
 from . import _core
-from ._arguments import accept
+from ._arguments import accept_at_least, given
 from ._extensions import use_extensions
 from ._warehouse import Warehouse, connect
 from .errors import CancelledError, NotFoundError, StrandlineError, UpdateError
@@ -151,8 +151,11 @@ class Pipeline:
             raise ValueError("give one of refresh, full_refresh and full_refresh_all")
         kind = ["selected", "full_selected", "full_all"][chosen.index(True)] if any(chosen) else "update"
         tables = refresh if refresh is not None else full_refresh
-        if isinstance(tables, str):
-            raise TypeError(f"refresh and full_refresh take a list of names, not {tables!r}")
+        if tables is not None:
+            parameter = "refresh" if refresh is not None else "full_refresh"
+            if not isinstance(tables, (list, tuple, set, frozenset)) or not all(isinstance(one, str) for one in tables):
+                raise TypeError(f"{parameter} must be a list of names of tables, not {given(tables)}; full_refresh_all=True "
+                                "rebuilds every table")  # fmt: skip
 
         # Its .py files run with this interpreter.
         os.environ.setdefault("STRANDLINE_PYTHON", sys.executable)
@@ -164,7 +167,7 @@ class Pipeline:
 
         report = _core.run_update(
             self._path, self._given, kind, list(tables or []), allow_missing_sources, dry_run,
-            accept("memory_limit_bytes", memory_limit_bytes, int), accept("threads", threads, int),
+            accept_at_least("memory_limit_bytes", memory_limit_bytes, 0, int), accept_at_least("threads", threads, 0, int),
             tell if progress is not None else None,
         )  # fmt: skip
         update = Update(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Optional, Union, overload
 
 from . import _core
-from ._arguments import accept
+from ._arguments import accept, accept_at_least
 from ._extensions import use_extensions
 from ._result import Nothing, Result
 
@@ -39,8 +39,8 @@ def connect(
     :param threads: threads the engine uses; 0: all cores.
     :raises NotFoundError: a folder above it is missing.
     """
-    accept("memory_limit_bytes", memory_limit_bytes, int)
-    accept("threads", threads, int)
+    accept_at_least("memory_limit_bytes", memory_limit_bytes, 0, int)
+    accept_at_least("threads", threads, 0, int)
     path = "" if warehouse is None else str(warehouse)
     options = (path, accept("catalog", catalog, str), accept("schema", schema, str), "", memory_limit_bytes, threads)
     use_extensions()
@@ -210,7 +210,7 @@ class Table:
             return history_of(self, key)
         return [
             Version(version, _EPOCH + datetime.timedelta(milliseconds=ms), operation, metrics)
-            for version, ms, operation, metrics in self._table.history(accept("limit", limit, int))
+            for version, ms, operation, metrics in self._table.history(accept_at_least("limit", limit, 0, int))
         ]
 
     def rows(self) -> Result:
@@ -255,10 +255,13 @@ class Table:
         :param max_files: data files of one batch; the first commit is taken whatever its size.
         :raises CorruptError: the checkpoint is not one. :raises InvalidDataError: of another table.
         """
+        accept("follow", follow, bool)
+        accept_at_least("poll_seconds", poll_seconds, 0, int, float)
+        accept_at_least("max_files", max_files, 1, int)
         start = None if from_ is None else _bound("from_", from_).strip("'")
         path = "" if checkpoint is None else os.path.abspath(checkpoint)
         reader = _core.open_changes(
-            *self._warehouse._options, self.name, start, path, accept("max_files", max_files, int)
+            *self._warehouse._options, self.name, start, path, max_files
         )
         return _batches(reader, follow, poll_seconds)
 

@@ -23,10 +23,10 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Optional, TypeVar, Union, overload
+from typing import Any, Optional, TypeVar, Union, cast, overload
 
-from ._arguments import accept, accept_one_of, given
-from ._columns import ColumnOrName, expression_text, literal, name_of, names_of, quote, sql_name
+from ._arguments import accept, accept_one_of, given, known_parameters
+from ._columns import ColumnOrName, expression_text, literal, name_of, names_of, quote, split_name, sql_name
 from .errors import InvalidArgumentError, UnsupportedError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -185,6 +185,7 @@ def _table_text(
 # --- datasets
 
 
+@known_parameters
 def create_streaming_table(
     name: str,
     *,
@@ -264,6 +265,7 @@ def table(
     temporary: bool = False, private: bool = False, cluster_by_auto: bool = False,
     row_filter: Optional[str] = None,
 ) -> Callable[[F], F]: ...  # fmt: skip
+@known_parameters
 def table(
     query_function: Any = None,
     *,
@@ -301,6 +303,7 @@ def materialized_view(
     partition_cols: Optional[Columns] = None, cluster_by: Optional[Columns] = None, schema: Any = None,
     private: bool = False, cluster_by_auto: bool = False, row_filter: Optional[str] = None,
 ) -> Callable[[F], F]: ...  # fmt: skip
+@known_parameters
 def materialized_view(
     query_function: Any = None,
     *,
@@ -351,6 +354,7 @@ def temporary_view(query_function: F) -> F: ...
 def temporary_view(
     *, name: Optional[str] = None, comment: Optional[str] = None, spark_conf: Optional[Mapping[str, str]] = None
 ) -> Callable[[F], F]: ...
+@known_parameters
 def temporary_view(
     query_function: Any = None,
     *,
@@ -428,6 +432,7 @@ def expect_all_or_fail(expectations: Mapping[str, ColumnOrName]) -> Callable[[F]
 # --- flows
 
 
+@known_parameters
 def append_flow(
     *,
     target: str,
@@ -448,7 +453,7 @@ def append_flow(
     said = f" COMMENT {literal(accept('comment', comment, str))}" if comment is not None else ""
 
     def declare(function: Callable[[], Any]) -> None:
-        flow = quote(accept("name", name, str)) if name is not None else quote(function.__name__)
+        flow = _flow_name(name) if name is not None else quote(function.__name__)
 
         def text() -> str:
             frame = _frame_of(function)
@@ -467,8 +472,21 @@ def _one_of(first: str, a: Any, second: str, b: Any) -> None:
         raise InvalidArgumentError(f"give {first} or {second}, not both", "CANNOT_SET_TOGETHER")
 
 
+def _plain_names(parameter: str, value: Any) -> list[str]:
+    """Names of columns as the lists of AUTO CDC take them: of one part, each once."""
+    names = names_of(parameter, value)
+    for i, name in enumerate(names):
+        if len(split_name(name)) > 1:
+            raise InvalidArgumentError(
+                f"{parameter}: {name} has several parts, but the list takes plain column names; one that contains a dot "
+                f"is written '{quote('a.b')}'", "AUTOCDC_MULTIPART_COLUMN_IDENTIFIER")  # fmt: skip
+        if name.casefold() in (one.casefold() for one in names[:i]):
+            raise InvalidArgumentError(f"{parameter} names {name} twice: write it once", "AUTOCDC_DUPLICATE_COLUMN")
+    return names
+
+
 def _keys(keys: Any, target: str) -> str:
-    names = names_of("keys", keys)
+    names = _plain_names("keys", keys)
     if not names:
         raise InvalidArgumentError(
             f"keys is empty: name the columns that identify a row of {target}, as in keys=['id']", "AUTOCDC_EMPTY_KEYS"
@@ -493,12 +511,19 @@ def _stored_as(value: Any, accepted: tuple[Any, ...]) -> str:
     return f" STORED AS {_SCD_TYPES[folded]}"
 
 
+def _flow_name(name: Any) -> str:
+    if not accept("name", name, str).strip():
+        raise ValueError("name is empty: leave it out, or name the flow")
+    return quote(name)
+
+
 def _flow_head(name: Any, target: str, once: bool, source: str) -> str:
     # Without a name the flow has that of its target.
-    flow = target if name is None else quote(accept("name", name, str))
+    flow = target if name is None else _flow_name(name)
     return f"CREATE FLOW {flow} AS AUTO CDC{' ONCE' if once else ''} INTO {target} FROM {source}"
 
 
+@known_parameters
 def create_auto_cdc_flow(
     target: str,
     source: str,
@@ -551,12 +576,12 @@ def create_auto_cdc_flow(
         text += f" APPLY AS TRUNCATE WHEN ({expression_text('apply_as_truncates', apply_as_truncates)})"
     _one_of("column_list", column_list, "except_column_list", except_column_list)
     text += _lists(
-        "COLUMNS", names_of("column_list", column_list), names_of("except_column_list", except_column_list)
+        "COLUMNS", _plain_names("column_list", column_list), _plain_names("except_column_list", except_column_list)
     )
     text += _stored_as(stored_as_scd_type, (1, "1", 2, "2", "bitemporal"))
-    text += _track_history(track_history_column_list, track_history_except_column_list)
-    nulls = names_of("ignore_null_updates_column_list", ignore_null_updates_column_list)
-    all_but = names_of("ignore_null_updates_except_column_list", ignore_null_updates_except_column_list)
+    text += _track_history(track_history_column_list, track_history_except_column_list, stored_as_scd_type)
+    nulls = _plain_names("ignore_null_updates_column_list", ignore_null_updates_column_list)
+    all_but = _plain_names("ignore_null_updates_except_column_list", ignore_null_updates_except_column_list)
     _one_of("ignore_null_updates_column_list", nulls, "ignore_null_updates_except_column_list", all_but)
     if nulls or all_but:
         text += _lists("IGNORE NULL UPDATES ON", nulls, all_but)
@@ -570,15 +595,21 @@ def create_auto_cdc_flow(
     _current().add(lambda: statement)
 
 
-def _track_history(names: Any, except_names: Any) -> str:
+def _track_history(names: Any, except_names: Any, scd_type: Any) -> str:
     _one_of("track_history_column_list", names, "track_history_except_column_list", except_names)
-    return _lists(
+    text = _lists(
         "TRACK HISTORY ON",
-        names_of("track_history_column_list", names),
-        names_of("track_history_except_column_list", except_names),
+        _plain_names("track_history_column_list", names),
+        _plain_names("track_history_except_column_list", except_names),
     )
+    if text and scd_type in (None, 1, "1"):
+        raise InvalidArgumentError(
+            f"track_history_{'' if names else 'except_'}column_list needs stored_as_scd_type=2, not {scd_type!r}: SCD type 1 "
+            "keeps no history", "INVALID_MULTIPLE_ARGUMENT_CONDITIONS")  # fmt: skip
+    return text
 
 
+@known_parameters
 def create_auto_cdc_from_snapshot_flow(
     target: str,
     source: Union[str, Callable[[Any], Any]],
@@ -601,7 +632,7 @@ def create_auto_cdc_from_snapshot_flow(
     """
     into = sql_name("target", target)
     text = _keys(keys, into) + _stored_as(stored_as_scd_type, (1, "1", 2, "2"))
-    text += _track_history(track_history_column_list, track_history_except_column_list)
+    text += _track_history(track_history_column_list, track_history_except_column_list, stored_as_scd_type)
     function = None
     if isinstance(source, str):
         snapshot = f"SNAPSHOT (SELECT * FROM {sql_name('source', source)})"
@@ -623,22 +654,39 @@ def create_auto_cdc_from_snapshot_flow(
     _current().add(lambda: statement, function=function)
 
 
-def apply_changes(*args: Any, **kwargs: Any) -> None:
-    """The old name of :func:`create_auto_cdc_flow`."""
-    create_auto_cdc_flow(*args, **kwargs)
+# The old names.
+apply_changes = create_auto_cdc_flow
 
 
-def apply_changes_from_snapshot(*args: Any, **kwargs: Any) -> None:
+@known_parameters
+def apply_changes_from_snapshot(
+    target: str,
+    source: Union[str, Callable[[Any], Any], None] = None,
+    keys: Optional[Columns] = None,
+    stored_as_scd_type: Union[int, str, None] = None,
+    track_history_column_list: Optional[Columns] = None,
+    track_history_except_column_list: Optional[Columns] = None,
+    name: Optional[str] = None,
+    once: bool = False,
+    *,
+    snapshot_and_version: Union[str, Callable[[Any], Any], None] = None,
+) -> None:
     """The old name of :func:`create_auto_cdc_from_snapshot_flow`; ``snapshot_and_version`` is its
     old name of ``source``."""
-    if "snapshot_and_version" in kwargs:
-        _one_of("source", kwargs.get("source"), "snapshot_and_version", kwargs["snapshot_and_version"])
-        kwargs["source"] = kwargs.pop("snapshot_and_version")
-    create_auto_cdc_from_snapshot_flow(*args, **kwargs)
+    _one_of("source", source, "snapshot_and_version", snapshot_and_version)
+    create_auto_cdc_from_snapshot_flow(
+        target, cast(Any, source if source is not None else snapshot_and_version), cast(Any, keys), stored_as_scd_type,
+        track_history_column_list, track_history_except_column_list, name, once,
+    )  # fmt: skip
 
 
+@known_parameters
 def create_sink(name: str, format: str, options: Optional[Mapping[str, str]] = None) -> None:  # noqa: A002
     """Sinks are not supported: flows write into streaming tables."""
     raise UnsupportedError(
         f"create_sink({name!r}, {format!r}) is not supported: flows write into streaming tables, whose change feed "
         "other programs can read", "UNSUPPORTED_SINK")  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(f"pipelines.{name} is not there; there are {', '.join(__all__)}")
