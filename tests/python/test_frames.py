@@ -138,6 +138,15 @@ def test_create_from_pandas_and_arrow(names):
 
     spark = names["spark"]
     assert rows(spark.createDataFrame(pandas.DataFrame({"a": [1, 2], "b": ["x", None]}))) == [(1, "x"), (2, None)]
+    frame = spark.createDataFrame(pandas.DataFrame({
+        "n": pandas.array([1, None], "Int64"), "t": pandas.to_datetime(["2026-01-31 12:00:00.000001", None]),
+        "none": pandas.array([None, None], "Int64"), "b": pandas.array([True, None], "boolean"),
+    }))  # fmt: skip
+    assert [type_ for _, type_ in frame.dtypes] == ["BIGINT", "TIMESTAMP", "BIGINT", "BOOLEAN"]
+    time = datetime.datetime(2026, 1, 31, 12, 0, 0, 1, datetime.timezone.utc)
+    assert rows(frame) == [(1, time, None, True), (None, None, None, None)]
+    with pytest.raises(strandline.InvalidArgumentError, match="column t: .* has nanoseconds, and TIMESTAMP holds microseconds"):
+        spark.createDataFrame(pandas.DataFrame({"t": pandas.to_datetime(["2026-01-31 12:00:00.000000001"])}))
     assert rows(spark.createDataFrame(pyarrow.table({"a": [1]}))) == [(1,)]
 
 

@@ -193,6 +193,15 @@ def test_mistakes_are_told_with_their_line(line, code, message, pipeline, events
     assert error.place.file.endswith("p/a.py")
 
 
+def test_a_file_that_is_not_utf8(pipeline, events):
+    folder = pipeline({"a.py": HEAD, "b.py": HEAD})
+    (folder / "b.py").write_bytes(b"# one\nname = 'caf\xe9'\n")
+    (error,) = invalid(folder, events)
+    assert error.place.file.endswith("p/b.py") and "b.py is not UTF-8: line 2 has the byte 0xe9" in error.message
+    (folder / "b.py").write_bytes(b"\xef\xbb\xbf# a mark of the order of bytes\n")
+    assert not [error for error in run(folder, events, check=False).errors if "b.py" in str(error.place)]
+
+
 def test_all_mistakes_at_once_with_the_users_traceback(pipeline, events):
     errors = invalid(pipeline({
         "a.py": HEAD + "@dp.table\ndef one():\n  return helper()\n\ndef helper():\n  return spark.readStream.table('events').nope()\n"

@@ -11,6 +11,10 @@
 Pipelines are folders of ``.sql`` and ``.py`` files; see :mod:`strandline.pipelines`.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from ._core import __version__
 from ._history import History
 from ._pipeline import Expectation, Flow, Pipeline, Progress, Update
@@ -33,9 +37,20 @@ from .errors import (
     UpdateError,
 )
 
+if TYPE_CHECKING:
+    from ._spark import DataFrame, SparkSession
+
 __all__ = [
-    "AlreadyExistsError", "BusyError", "CancelledError", "ConflictError", "CorruptError", "Expectation",
+    "AlreadyExistsError", "BusyError", "CancelledError", "ConflictError", "CorruptError", "DataFrame", "Expectation",
     "Field", "Flow", "History", "InternalError", "InvalidArgumentError", "InvalidDataError", "IoError", "NotFoundError",
-    "Pipeline", "Place", "Progress", "Result", "StrandlineError", "Table", "UnsupportedError", "Update",
+    "Pipeline", "Place", "Progress", "Result", "SparkSession", "StrandlineError", "Table", "UnsupportedError", "Update",
     "UpdateError", "Version", "Warehouse", "__version__", "connect",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("DataFrame", "SparkSession"):  # of use for types; what makes them takes a while to import
+        from . import _spark
+
+        return getattr(_spark, name)
+    raise AttributeError(f"strandline.{name} is not there; there are {', '.join(__all__)}")

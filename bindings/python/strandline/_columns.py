@@ -14,7 +14,7 @@ from sqlglot import exp
 from sqlglot import parse_one
 from sqlglot.errors import SqlglotError
 
-from ._arguments import accept
+from ._arguments import accept, given
 from .errors import InvalidArgumentError, UnsupportedError
 
 # Names keep their case.
@@ -72,8 +72,19 @@ def table_name(text: str) -> str:
     return f"delta.{match.group(1)}" if match else sql_name("tableName", text)
 
 
+def is_unicode(text: str) -> bool:
+    """No half of a surrogate pair stands alone in it."""
+    try:
+        text.encode()
+        return True
+    except UnicodeEncodeError:
+        return False
+
+
 def literal(text: str) -> str:
     """A string literal of the SQL surface."""
+    if not is_unicode(text):
+        raise InvalidArgumentError(f"{given(text)} is not text: half of a surrogate pair stands alone", "INVALID_TEXT")
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 

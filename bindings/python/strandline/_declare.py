@@ -9,23 +9,29 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import sys
+import threading
 import traceback
 import types
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, NoReturn, Optional
 
 from . import _core, _jdbc, pipelines
 from ._extensions import extension_folders
 from ._imports import resolving
 from ._snapshots import SnapshotFunction
+from ._source import source_text
 from ._spark import SparkSession
 from ._volumes import DbUtils, Volumes
 from ._warehouse import Warehouse, connect
 from .errors import StrandlineError
 
 _PACKAGE = str(Path(__file__).parent)
+_MOST_FRAMES = 16
+_end = os._exit
 
 
 def user_frames(error: BaseException, files: Any) -> list[traceback.FrameSummary]:
@@ -35,6 +41,34 @@ def user_frames(error: BaseException, files: Any) -> list[traceback.FrameSummary
         for frame in traceback.extract_tb(error.__traceback__)
         if not frame.filename.startswith(_PACKAGE) and not frame.filename.startswith("<frozen")
     ]
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return "".join(traceback.format_exception_only(type(error), error)).strip()
+    except RecursionError:
+        return type(error).__name__
+
+
+def _cause(error: BaseException) -> Optional[BaseException]:
+    """What it was raised from, or while handling which user code raised it."""
+    if error.__cause__ is not None or error.__suppress_context__:
+        return error.__cause__
+    return error.__context__ if error.__context__ is not None and user_frames(error.__context__, {}) else None
+
+
+def _shown(frames: list[traceback.FrameSummary], files: dict[str, str]) -> str:
+    """A traceback as lines; of a long one its two ends."""
+    text = ""
+    for i, frame in enumerate(frames):
+        if len(frames) > _MOST_FRAMES and i == _MOST_FRAMES // 2:
+            text += f"\n  ... {len(frames) - _MOST_FRAMES} more calls"
+        if _MOST_FRAMES // 2 <= i < len(frames) - _MOST_FRAMES // 2:
+            continue
+        text += f"\n  {files.get(frame.filename, frame.filename)}:{frame.lineno} in {frame.name}"
+        if frame.line:
+            text += f"\n    {frame.line}"
+    return text
 
 
 def describe(error: BaseException, files: dict[str, str], place: Optional[tuple[str, int]] = None) -> dict[str, Any]:
@@ -50,16 +84,16 @@ def describe(error: BaseException, files: dict[str, str], place: Optional[tuple[
     else:
         kind = "invalid_argument"
         code = "PYTHON_SYNTAX" if isinstance(error, SyntaxError) else "PYTHON_ERROR"
-        message = "".join(traceback.format_exception_only(type(error), error)).strip()
+        message = _said(error)
     if len(frames) > 1 or (frames and not isinstance(error, (StrandlineError, TypeError, ValueError))):
-        lines = []
-        for frame in frames:
-            shown = files.get(frame.filename, frame.filename)
-            lines.append(f"  {shown}:{frame.lineno} in {frame.name}")
-            if frame.line:
-                lines.append(f"    {frame.line}")
-        message += "\n" + "\n".join(lines)
-    message = _core.without_secrets(message)
+        message += _shown(frames, files)
+    seen = {id(error)}
+    cause = _cause(error)
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        message += f"\ncaused by {_said(cause)}{_shown(user_frames(cause, files), files)}"
+        cause = _cause(cause)
+    message = _core.without_secrets(message.encode("utf-8", "backslashreplace").decode())
     file, line = place if place is not None else ("", 0)
     return {"kind": kind, "code": code, "message": message, "file": files.get(file, file), "line": line}
 
@@ -89,8 +123,9 @@ class Declarer:
             for number, path in enumerate(self.files):
                 try:
                     self._execute(path, number)
-                except (Exception, SystemExit) as error:  # user code may do anything
-                    errors.append(describe(error, self.files))
+                except BaseException as error:  # user code may do anything
+                    _pass_on(error)
+                    errors.append(describe(error, self.files, (path, 0)))
             statements = []
             for declared in self.registry.declared:
                 place = (declared.file, declared.line)
@@ -100,7 +135,8 @@ class Declarer:
                         statement["function"] = f"f{len(self.functions)}"
                         self.functions[statement["function"]] = SnapshotFunction(declared.function, *place)
                     statements.append(statement)
-                except (Exception, SystemExit) as error:
+                except BaseException as error:
+                    _pass_on(error)
                     errors.append(describe(error, self.files, place))
         return {"statements": statements, "errors": errors}
 
@@ -109,11 +145,12 @@ class Declarer:
         self.spark.taking_snapshots = True
         try:
             return function(request["latest"])
-        except (Exception, SystemExit) as error:  # user code may do anything
+        except BaseException as error:  # user code may do anything
+            _pass_on(error)
             return {"error": describe(error, self.files, function.place)}
 
     def _execute(self, path: str, number: int) -> None:
-        text = Path(path).read_text(encoding="utf-8")
+        text = source_text(path, self.files[path])
         code = compile(text, path, "exec")
         module = types.ModuleType(f"strandline_pipeline_{number}")
         module.__file__ = path
@@ -136,9 +173,38 @@ def answer(request: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
                                    "are of different versions"}]}  # fmt: skip
 
 
+def _refuse_exit(process: int) -> Callable[[int], NoReturn]:
+    """os._exit of user code: an error of theirs, but in the processes and threads that they start."""
+
+    def refuse(status: int) -> NoReturn:
+        if os.getpid() != process or threading.current_thread() is not threading.main_thread():
+            _end(status)
+        raise SystemExit(f"os._exit({status}) would end the update: raise an exception")
+
+    return refuse
+
+
+_interrupted = False  # by Ctrl-C, not by code that raises KeyboardInterrupt
+
+
+def _interrupt(number: int, frame: Any) -> None:
+    global _interrupted
+    _interrupted = True
+    signal.default_int_handler(number, frame)
+
+
+def _pass_on(error: BaseException) -> None:
+    """Ctrl-C goes through; anything else of user code is an error to tell."""
+    if _interrupted and isinstance(error, KeyboardInterrupt):
+        raise error
+
+
 def main() -> None:
     channel = socket.socket(fileno=int(sys.argv[1]))
     os.set_inheritable(channel.fileno(), False)
+    os._exit = _refuse_exit(os.getpid())  # type: ignore[assignment]
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt)
     state: dict[str, Any] = {}
     with channel.makefile("rwb") as lines:
         for line in lines:
@@ -149,11 +215,11 @@ def main() -> None:
             lines.flush()
     if "declarer" in state:
         state["declarer"].spark._end()
-    os._exit(0)  # whatever threads user code started
+    _end(0)  # whatever threads user code started
 
 
 if __name__ == "__main__":
     try:
         main()
     except (KeyboardInterrupt, BrokenPipeError):
-        os._exit(130)
+        _end(130)

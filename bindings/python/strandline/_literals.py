@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqlglot import parse_one
 
 from ._arguments import given
-from ._columns import literal, quote
+from ._columns import is_unicode, literal, quote
 from ._large import Files
 from .errors import InvalidArgumentError
 
@@ -92,7 +92,9 @@ def values_query(data: Any, schema: Any, files: Optional[Files] = None) -> str:
     names, types = columns_of(schema)
     if hasattr(data, "to_dict") and hasattr(data, "columns"):  # a pandas frame
         names = names or [str(name) for name in data.columns]
-        data = [tuple(None if value is None or value != value else value for value in row)
+        if types is None and len(names) == len(data.columns):
+            types = _types_of_frame(data, names)
+        data = [tuple(_from_pandas(name, value) for name, value in zip(names, row))
                 for row in data.astype(object).itertuples(index=False)]  # fmt: skip
     elif hasattr(data, "to_pylist"):  # Arrow data
         names = names or list(data.schema.names)
@@ -105,6 +107,7 @@ def values_query(data: Any, schema: Any, files: Optional[Files] = None) -> str:
         types = [_inferred(names[i], [row[i] for row in rows]) for i in range(len(names))]
     if len(types) != len(names):
         raise InvalidArgumentError(f"schema has {len(types)} types for {len(names)} columns", "NUM_COLUMNS_MISMATCH")
+    _refuse_half_letters(names, rows)
     if files is not None and (text := files.query(rows, names, types)) is not None:
         return text
     if not rows:
@@ -121,6 +124,43 @@ def values_query(data: Any, schema: Any, files: Optional[Files] = None) -> str:
         "(" + ", ".join(write(value, type_) for write, value, type_ in zip(writers, row, types)) + ")" for row in rows
     ]
     return f"SELECT {items} FROM VALUES {', '.join(texts)}"
+
+
+_FRAME_TYPES = {"i": "BIGINT", "u": "BIGINT", "f": "DOUBLE", "b": "BOOLEAN", "M": "TIMESTAMP"}
+
+
+def _types_of_frame(frame: Any, names: list[str]) -> list[Type]:
+    """By the columns' own types where these say one, so that a column of nulls keeps its type."""
+    types = []
+    for i, name in enumerate(names):
+        column = frame.iloc[:, i]
+        plain = _FRAME_TYPES.get(getattr(column.dtype, "kind", "O"))
+        values = [] if plain else [_from_pandas(name, value) for value in column.astype(object)]
+        types.append(_type(plain) if plain else _inferred(name, values))
+    return types
+
+
+def _from_pandas(name: str, value: Any) -> Any:
+    """A cell of a pandas frame as Python's own value; what pandas calls missing is null."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value):
+        return None
+    if isinstance(value, datetime.datetime) and hasattr(value, "to_pydatetime"):
+        if value.nanosecond:  # type: ignore[attr-defined]
+            raise InvalidArgumentError(
+                f"column {name}: {value} has nanoseconds, and TIMESTAMP holds microseconds: cut them with dt.floor('us')",
+                "CANNOT_CONVERT_TYPE")  # fmt: skip
+        return value.to_pydatetime()
+    if hasattr(value, "tolist"):  # numpy's arrays and scalars
+        return value.tolist()
+    return value
+
+
+def _refuse_half_letters(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    for row in rows:
+        for name, value in zip(names, row):
+            if isinstance(value, str) and not value.isascii() and not is_unicode(value):
+                raise InvalidArgumentError(f"column {name}: {given(value)} is not text: half of a surrogate pair stands alone",
+                                           "INVALID_TEXT")  # fmt: skip
 
 
 def _rows(data: list[Any], names: Optional[list[str]]) -> tuple[list[tuple[Any, ...]], list[str]]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from . import _core, _streams
 from ._imports import resolving
+from ._source import source_text
 from ._spark import SparkSession
 from ._volumes import DbUtils, Volumes
 from ._warehouse import Warehouse, connect
@@ -23,7 +24,7 @@ _PACKAGE = str(Path(__file__).parent)
 def run(path: str, warehouse: Warehouse, root: str = ".", name: str = "__main__") -> Any:
     """Runs a file; gives the value of its last statement, if that is an expression. Streams that it
     leaves running take what is there and stop."""
-    text = Path(path).read_text(encoding="utf-8")
+    text = source_text(path, path)
     volumes = Volumes(None, root)
     spark = SparkSession(lambda: warehouse, volumes)
     module = types.ModuleType(name)

@@ -10,10 +10,15 @@ from collections.abc import Callable
 from typing import Any, Optional
 
 from ._arguments import given
+from ._columns import is_unicode
 from ._spark import DataFrame
 from .errors import InvalidArgumentError
 
 UTC = datetime.timezone.utc
+
+
+def _wrong(version: Any, why: str) -> InvalidArgumentError:
+    return InvalidArgumentError(f"{given(version)} is no version of a snapshot: {why}", "INVALID_SNAPSHOT_VERSION_TYPE")
 
 
 def version_out(version: Any) -> Optional[dict[str, str]]:
@@ -26,13 +31,20 @@ def version_out(version: Any) -> Optional[dict[str, str]]:
     if isinstance(version, int):
         return {"type": "BIGINT", "value": str(int(version))}
     if isinstance(version, datetime.datetime):
+        if getattr(version, "nanosecond", 0):  # pandas
+            raise _wrong(version, "versions that are times have microseconds; cut it with floor('us')")
         # With its zone, so that it comes back as what it can be compared with.
         if version.tzinfo is not None:
-            version = version.astimezone(UTC)
+            try:
+                version = version.astimezone(UTC)
+            except OverflowError:
+                raise _wrong(version, "in UTC it is outside of the years 1 to 9999") from None
         return {"type": "TIMESTAMP", "value": version.isoformat(" ")}
     if isinstance(version, datetime.date):
         return {"type": "DATE", "value": version.isoformat()}
     if isinstance(version, str):
+        if not is_unicode(version):
+            raise _wrong(version, "it is not text: half of a surrogate pair stands alone")
         return {"type": "STRING", "value": str(version)}
     if isinstance(version, decimal.Decimal) and version.is_finite():
         return {"type": "DECIMAL", "value": format(version, "f")}
