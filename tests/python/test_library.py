@@ -242,6 +242,24 @@ def test_arguments_are_checked():
             strandline.connect(**{parameter: -1})
 
 
+def test_places_that_are_no_warehouse(tmp_path):
+    with pytest.raises(TypeError, match=r"warehouse must be str or PathLike, not 5 \(int\)"):
+        strandline.connect(5)
+    with pytest.raises(strandline.UnsupportedError, match="s3://a/b: warehouses are directories of this machine"):
+        strandline.connect("s3://a/b")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(strandline.InvalidArgumentError, match="INVALID_WAREHOUSE"):
+        strandline.connect(tmp_path / "file")
+
+
+@pytest.mark.parametrize("column", ["INTERVAL 1 DAY", "array(INTERVAL 1 DAY)"])
+def test_intervals_have_no_value(column):
+    result = strandline.connect().sql(f"SELECT 1 AS `INTERVAL`, {column} AS i")
+    with pytest.raises(strandline.UnsupportedError, match=r"column i is .*INTERVAL.*: read the result with arrow\(\)"):
+        result.fetchall()
+    assert strandline.connect().sql("SELECT named_struct('interval', 1) AS s").fetchall() == [({"interval": 1},)]
+
+
 WRONG_BATCHES = {
     "max_files=0": (ValueError, "max_files must be 1 or more, not 0"),
     "max_files=-5": (ValueError, "max_files must be 1 or more, not -5"),

@@ -178,6 +178,8 @@ WRONG = [
     ("dp.create_sink('s', 'kafka', {})", "UNSUPPORTED_SINK", "create_sink('s', 'kafka')"),
     ("dp.create_streaming_table('a..b')", "PYTHON_ERROR", "name: 'a..b' is not a name"),
     ("dp.create_auto_cdc_from_snapshot_flow('t', 3, ['id'])", "PYTHON_ERROR", "source must be the name of a table or view"),
+    ("from pyspark.pipelines import tabel", "PYTHON_ERROR", "cannot import name 'tabel' from 'pyspark.pipelines'"),
+    ("from dlt import tabel", "PYTHON_ERROR", "; there are append_flow,"),
     ("dp.tabel", "PYTHON_ERROR", "pyspark.pipelines.tabel is not there; there are append_flow,"),
     ("import dlt; dlt.raed('x')", "PYTHON_ERROR", "dlt.raed is not there; there are append_flow,"),
     ("x = 1 / 0", "PYTHON_ERROR", "ZeroDivisionError"),

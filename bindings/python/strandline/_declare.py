@@ -21,7 +21,7 @@ from typing import Any, NoReturn, Optional
 
 from . import _core, _jdbc, pipelines
 from ._extensions import extension_folders
-from ._imports import resolving
+from ._imports import is_ours, resolving
 from ._snapshots import SnapshotFunction
 from ._source import source_text
 from ._spark import SparkSession
@@ -45,7 +45,11 @@ def user_frames(error: BaseException, files: Any) -> list[traceback.FrameSummary
 
 def _said(error: BaseException) -> str:
     try:
-        return "".join(traceback.format_exception_only(type(error), error)).strip()
+        text = "".join(traceback.format_exception_only(type(error), error)).strip()
+        if isinstance(error, ImportError) and is_ours(error.name or "") and error.name in sys.modules:
+            there = getattr(sys.modules[error.name], "__all__", None)
+            text += f"; there are {', '.join(there)}" if there else ""
+        return text
     except RecursionError:
         return type(error).__name__
 

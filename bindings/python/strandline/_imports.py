@@ -13,7 +13,7 @@ from typing import Any, Optional
 _NAMES = ("pyspark", "dlt")
 
 
-def _is_ours(name: str) -> bool:
+def is_ours(name: str) -> bool:
     return name.split(".")[0] in _NAMES
 
 
@@ -94,7 +94,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(
         self, fullname: str, path: Optional[Sequence[str]], target: Optional[ModuleType] = None
     ) -> Optional[importlib.machinery.ModuleSpec]:
-        if not _is_ours(fullname):
+        if not is_ours(fullname):
             return None
         if self._modules is None:
             self._modules = _contents(self._spark)
@@ -116,13 +116,13 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 @contextmanager
 def resolving(spark: Any) -> Iterator[None]:
     """``pyspark`` and ``dlt`` are ours inside; outside they are what they were."""
-    before = {name: sys.modules.pop(name) for name in list(sys.modules) if _is_ours(name)}
+    before = {name: sys.modules.pop(name) for name in list(sys.modules) if is_ours(name)}
     finder = _Finder(spark)
     sys.meta_path.insert(0, finder)
     try:
         yield
     finally:
         sys.meta_path.remove(finder)
-        for name in [name for name in sys.modules if _is_ours(name)]:
+        for name in [name for name in sys.modules if is_ours(name)]:
             del sys.modules[name]
         sys.modules.update(before)

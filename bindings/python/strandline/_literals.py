@@ -107,9 +107,9 @@ def values_query(data: Any, schema: Any, files: Optional[Files] = None) -> str:
         types = [_inferred(names[i], [row[i] for row in rows]) for i in range(len(names))]
     if len(types) != len(names):
         raise InvalidArgumentError(f"schema has {len(types)} types for {len(names)} columns", "NUM_COLUMNS_MISMATCH")
-    _refuse_half_letters(names, rows)
     if files is not None and (text := files.query(rows, names, types)) is not None:
         return text
+    _refuse_half_letters(names, rows)
     if not rows:
         nulls = ", ".join(f"{_typed(None, type_)} AS {quote(name)}" for name, type_ in zip(names, types))
         return f"SELECT {nulls} WHERE false"
@@ -159,8 +159,9 @@ def _refuse_half_letters(names: Sequence[str], rows: Sequence[Sequence[Any]]) ->
     for row in rows:
         for name, value in zip(names, row):
             if isinstance(value, str) and not value.isascii() and not is_unicode(value):
-                raise InvalidArgumentError(f"column {name}: {given(value)} is not text: half of a surrogate pair stands alone",
-                                           "INVALID_TEXT")  # fmt: skip
+                raise InvalidArgumentError(
+                    f"column {name}: {given(value)} is not text: half of a surrogate pair stands alone", "INVALID_TEXT"
+                )
 
 
 def _rows(data: list[Any], names: Optional[list[str]]) -> tuple[list[tuple[Any, ...]], list[str]]:

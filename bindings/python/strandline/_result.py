@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Optional, TypeVar, Union
 
 from . import _core
-from .errors import InvalidArgumentError
+from .errors import InvalidArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
     import pandas
@@ -128,6 +129,11 @@ class Result:
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         """The rows as tuples: DECIMAL is ``decimal.Decimal``, TIMESTAMP a ``datetime`` in UTC,
         TIMESTAMP_NTZ one without zone, STRUCT and MAP ``dict``, ARRAY ``list``."""
+        for name, type_ in self._columns:
+            if "INTERVAL" in re.split(r"\W+", re.sub(r"`[^`]*`|\w+:", "", type_)):
+                raise UnsupportedError(
+                    f"column {name} is {type_}, of which Python has no value: read the result with arrow()", "UNSUPPORTED_TYPE"
+                )
         rows = self._open()
         while batch := rows.next_batch():
             yield from batch

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from . import _core
 from ._arguments import accept, accept_at_least
 from ._extensions import use_extensions
 from ._result import Nothing, Result
+from .errors import UnsupportedError
 
 if TYPE_CHECKING:
     from ._history import History
@@ -32,13 +34,18 @@ def connect(
 ) -> Warehouse:
     """Opens a warehouse: a directory of Delta tables, ``catalog/schema/table``.
 
-    :param warehouse: the directory; it is made by the first table. None: queries without tables.
+    :param warehouse: the directory, as str or path; it is made by the first table, and statements that need it before say
+        that it is missing. None: queries without tables.
     :param catalog: of names that name none.
     :param schema: of names that name none.
     :param memory_limit_bytes: memory the engine aims to stay under; 0: its default.
     :param threads: threads the engine uses; 0: all cores.
-    :raises NotFoundError: a folder above it is missing.
+    :raises InvalidArgumentError: it is a file. :raises UnsupportedError: an address such as ``s3://…``.
     """
+    if warehouse is not None:
+        accept("warehouse", warehouse, str, os.PathLike)
+        if re.match(r"[a-z][a-z0-9+.-]+://", str(warehouse), re.IGNORECASE):
+            raise UnsupportedError(f"warehouse {warehouse}: warehouses are directories of this machine", "UNSUPPORTED_PATH")
     accept_at_least("memory_limit_bytes", memory_limit_bytes, 0, int)
     accept_at_least("threads", threads, 0, int)
     path = "" if warehouse is None else str(warehouse)
