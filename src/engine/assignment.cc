@@ -159,10 +159,16 @@ Result<std::string> cast_text(const Item& from, const DataType& to, const CastPl
   }
   if (type.id == TypeId::kString && (is_numeric(to) || is_time(to) || to.id == TypeId::kBoolean)) {
     const auto attempt = fmt::format("TRY_CAST({} AS {})", value, target);
-    return fmt::format("CASE WHEN {0} IS NULL THEN NULL WHEN {1} IS NULL THEN {2} ELSE {1} END",
-                       value, attempt,
-                       failing("CAST_INVALID_INPUT", "the text '", value,
-                               "' is no " + to_sql(to) + place.where()));
+    // The engine would drop whatever follows the day.
+    const auto garbage =
+        to.id == TypeId::kDate
+            ? fmt::format(" OR NOT regexp_full_match({}, '(?s)\\s*[^ T]*[0-9]([ T].*)?\\s*')",
+                          value)
+            : "";
+    return fmt::format(
+        "CASE WHEN {0} IS NULL THEN NULL WHEN {1} IS NULL{3} THEN {2} ELSE {1} END", value, attempt,
+        failing("CAST_INVALID_INPUT", "the text '", value, "' is no " + to_sql(to) + place.where()),
+        garbage);
   }
   const bool widens_time = (type.id == TypeId::kDate && to.id == TypeId::kTimestamp) ||
                            (type.id == TypeId::kTimestampNtz && to.id == TypeId::kTimestamp) ||

@@ -544,6 +544,12 @@ std::string DuckdbPrinter::collection_special(const Expr& node, const Call& call
     }
     return "MAP {" + entries + "}";
   }
+  if (name == "map_concat") {  // the engine's own takes the last of equal keys
+    std::string entries;
+    for (const ExprPtr& arg : call.args)
+      entries += fmt::format("{}map_entries({})", entries.empty() ? "" : " || ", expr(arg));
+    return fmt::format("map_from_entries({})", entries);
+  }
   if (name == "sequence") return sequence(call);
   if (name == "element_at") return element_at(call);
   if (name == "size" || name == "cardinality") {
@@ -607,10 +613,10 @@ std::string DuckdbPrinter::collection_special(const Expr& node, const Call& call
   const std::string body = lambda(*function, true, name != "transform");
   if (name == "transform") return fmt::format("list_transform({}, {})", array, body);
   if (name == "filter") return fmt::format("list_filter({}, {})", array, body);
-  const char* fold = name == "exists" ? "list_bool_or" : "list_bool_and";
-  const char* empty = name == "exists" ? "false" : "true";
-  return fmt::format("CASE WHEN len({0}) = 0 THEN {1} ELSE {2}(list_transform({0}, {3})) END",
-                     array, empty, fold, body);
+  // With nulls as OR and AND have them, which list_bool_or and list_bool_and leave out.
+  return fmt::format("list_reduce(list_transform({}, {}), lambda sl_a, sl_b: sl_a {}, {})", array,
+                     body, name == "exists" ? "OR sl_b" : "AND sl_b",
+                     name == "exists" ? "false" : "true");
 }
 
 // Numbers, or dates and times: by days, or by a constant interval. Months are counted from the
@@ -886,7 +892,7 @@ std::string DuckdbPrinter::special(const Expr& node, const Call& call) {
   static constexpr std::string_view kCollections[] = {
       "map",        "size",           "cardinality",      "sort_array", "transform", "sequence",
       "element_at", "filter",         "exists",           "forall",     "aggregate", "reduce",
-      "zip_with",   "transform_keys", "transform_values", "map_filter"};
+      "zip_with",   "transform_keys", "transform_values", "map_filter", "map_concat"};
   for (const std::string_view collection : kCollections) {
     if (name == collection) return collection_special(node, call);
   }

@@ -82,6 +82,9 @@ class DuckdbPrinter {
   bool meets_as_double(const ExprPtr& value, const std::vector<ExprPtr>& others);
   std::string comparison(const ExprPtr& value, const std::vector<ExprPtr>& others,
                          const std::function<std::string(const std::string&)>& form);
+  // Whether a STRING becomes a DATE because it is compared with one, and the text of what is.
+  bool becomes_date(const ExprPtr& value, const ExprPtr& other);
+  std::string compared(const ExprPtr& value, const ExprPtr& other);
   std::string remainder(const Binary& binary);
   std::string chain(const Binary& binary);
   std::string concat_part(const Expr& operand);
@@ -119,6 +122,8 @@ class DuckdbPrinter {
   // Text of a date or time with the month and day that Spark adds where they are left out.
   std::string date_text(const ExprPtr& value);
   std::string as_date(const ExprPtr& value);
+  // A STRING as DATE, of which the engine would drop whatever follows the day.
+  std::string text_as_date(const ExprPtr& value, bool try_cast);
   std::string as_bytes(const ExprPtr& value);
 
   // --- types (duckdb_types.cc) ---

@@ -73,6 +73,39 @@ std::string whole_date(const std::string& text) {
   const bool month = text[kYear] == '-' && (rest == 1 || rest == 2) && digits(kYear + 1, rest);
   return month ? text + "-01" : text;
 }
+// A year, a month and a day, of which the last may be left out; after a day, whatever follows a T
+// or a blank.
+constexpr const char* kDatePattern =
+    R"((?s)[\x00-\x20\x7F]*[+-]?[0-9]{4,7}(-[0-9]{1,2}(-[0-9]{1,2}([ T].*)?)?)?[\x00-\x20\x7F]*)";
+bool is_blank(char c) { return (c >= '\0' && c <= ' ') || c == '\x7f'; }
+// Whether a text has that pattern.
+bool is_date_text(std::string_view text) {
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  const auto take = [&](size_t least, size_t most) {
+    const size_t count = std::min(text.find_first_not_of("0123456789"), text.size());
+    text.remove_prefix(count);
+    return count >= least && count <= most;
+  };
+  const auto dash = [&] {
+    const bool found = !text.empty() && text.front() == '-';
+    if (found) text.remove_prefix(1);
+    return found;
+  };
+  if (!text.empty() && (text.front() == '+' || text.front() == '-')) text.remove_prefix(1);
+  if (!take(4, 7)) return false;
+  for (int part = 0; part < 2; ++part) {
+    if (text.empty()) return true;
+    if (!dash() || !take(1, 2)) return false;
+  }
+  return text.empty() || text.front() == 'T' || text.front() == ' ';
+}
+// What Spark trims of a text that it reads as a number or a truth value.
+std::string trimmed(const std::string& text) {
+  std::string blanks = " \\x7F";
+  for (int c = 1; c < ' '; ++c) blanks += fmt::format("\\x{:02X}", c);
+  return fmt::format("trim({}, E'{}')", text, blanks);
+}
 bool is_zero(const Literal& literal) {
   return literal.text.find_first_of("123456789") == std::string::npos;
 }
@@ -290,6 +323,12 @@ std::string DuckdbPrinter::literal(const Expr& node, const Literal& literal) {
     case TypeId::kBinary:
       return fmt::format("unhex('{}')", literal.text);
     case TypeId::kDate:
+      if (!is_date_text(literal.text)) {
+        fail(invalid_argument("CAST_INVALID_INPUT",
+                              "the text '{}' is no DATE: write it as in DATE'2026-05-17'",
+                              literal.text),
+             node.place);
+      }
       return fmt::format("CAST({} AS DATE)", duckdb_string(whole_date(literal.text)));
     case TypeId::kTimestamp:
       return fmt::format("CAST({} AS TIMESTAMPTZ)", duckdb_string(whole_date(literal.text)));
@@ -484,7 +523,7 @@ bool DuckdbPrinter::meets_as_double(const ExprPtr& value, const std::vector<Expr
 std::string DuckdbPrinter::between(const Between& between) {
   return comparison(between.value, {between.low, between.high}, [&](const std::string& value) {
     return fmt::format("({} {}BETWEEN {} AND {})", value, between.negated ? "NOT " : "",
-                       expr(between.low), expr(between.high));
+                       compared(between.low, between.value), compared(between.high, between.value));
   });
 }
 
@@ -492,7 +531,8 @@ std::string DuckdbPrinter::in(const In& in) {
   return comparison(in.value, in.list, [&](const std::string& value) {
     std::string items;
     for (const ExprPtr& item : in.list) {
-      items += (items.empty() ? "" : ", ") + compared_struct(item, in.value, expr(item));
+      items +=
+          (items.empty() ? "" : ", ") + compared_struct(item, in.value, compared(item, in.value));
     }
     return fmt::format("({} {}IN ({}))", value, in.negated ? "NOT " : "",
                        in.query ? compared_query(in) : items);
@@ -617,13 +657,36 @@ std::string DuckdbPrinter::infix(const Binary& binary) {
   }
   if (binary.left->as<Literal>() != nullptr) {
     return comparison(binary.right, {binary.left}, [&](const std::string& right) {
-      return fmt::format("({} {} {})", expr(binary.left), word, right);
+      return fmt::format("({} {} {})", compared(binary.left, binary.right), word, right);
     });
   }
+  if (becomes_date(binary.left, binary.right)) {
+    return fmt::format("({} {} {})", text_as_date(binary.left, false), word, expr(binary.right));
+  }
   return comparison(binary.left, {binary.right}, [&](const std::string& left) {
-    return fmt::format("({} {} {})", left, word,
-                       compared_struct(binary.right, binary.left, expr(binary.right)));
+    return fmt::format(
+        "({} {} {})", left, word,
+        compared_struct(binary.right, binary.left, compared(binary.right, binary.left)));
   });
+}
+
+bool DuckdbPrinter::becomes_date(const ExprPtr& value, const ExprPtr& other) {
+  const auto is = [](TypeId id) { return [id](const DataType& type) { return type.id == id; }; };
+  if (const auto* constant = value->as<Literal>()) {
+    // Nothing need be asked about what is no date or a whole one.
+    const std::string& text = constant->text;
+    const size_t start = text.find_first_of("0123456789");
+    if (constant->type != TypeId::kString || start == std::string::npos || start > 1) return false;
+    if (is_date_text(text) && whole_date(text) == text) return false;
+    return type_of(*other).id == TypeId::kDate;
+  }
+  if (!options_.describe || other->as<Literal>() != nullptr) return false;
+  if (known_type(*other) != TypeId::kDate && !scope_has(is(TypeId::kDate))) return false;
+  return is_text(value) && type_of(*other).id == TypeId::kDate;
+}
+
+std::string DuckdbPrinter::compared(const ExprPtr& value, const ExprPtr& other) {
+  return becomes_date(value, other) ? text_as_date(value, false) : expr(value);
 }
 
 std::string DuckdbPrinter::remainder(const Binary& binary) {
@@ -841,10 +904,10 @@ std::string DuckdbPrinter::cast_to_integer(const ExprPtr& value, const DataType&
                                            "instead')",
                                            string);
     return fmt::format(
-        "CASE WHEN regexp_matches({0}, '[^0-9+ -]') THEN {1} ELSE {2}({3} AS {4}) END", string, bad,
-        word, text, target);
+        "CASE WHEN regexp_matches({0}, '[^0-9+-]') THEN {1} ELSE {2}({0} AS {3}) END",
+        trimmed(string), bad, word, target);
   };
-  const TypeId known = known_type(*value);
+  const TypeId known = is_text(value) ? TypeId::kString : known_type(*value);
   if (is_integer(known) || known == TypeId::kBoolean || value->as<Literal>() != nullptr) {
     if (known == TypeId::kString) return of_string(text);
     if (known == TypeId::kDecimal) return of_decimal();
@@ -865,7 +928,8 @@ std::string DuckdbPrinter::cast_to_integer(const ExprPtr& value, const DataType&
   return fmt::format(
       "CASE WHEN typeof({0}) IN ('DOUBLE', 'FLOAT') THEN {1} WHEN typeof({0}) LIKE 'DECIMAL%' THEN "
       "{2} "
-      "WHEN typeof({0}) = 'VARCHAR' AND regexp_matches({3}, '[^0-9+ -]') THEN {4} ELSE {5} END",
+      "WHEN typeof({0}) = 'VARCHAR' AND regexp_matches(trim({3}), '[^0-9+-]') THEN {4} ELSE {5} "
+      "END",
       text, fmt::format("{}(trunc(TRY_CAST({} AS DOUBLE)) AS {})", word, text, target),
       of_decimal(), string, bad, plain);
 }
@@ -893,7 +957,12 @@ std::string DuckdbPrinter::cast(const Expr& node, const ExprPtr& value, const Da
       return cast_to_integer(value, type, try_cast);
     case TypeId::kBinary:
       return as_bytes(value);
+    case TypeId::kBoolean:
+      if (!is_text(value)) break;
+      return fmt::format("{}({} AS BOOLEAN)", word, trimmed(expr(value)));
     case TypeId::kDate:
+      if (is_text(value)) return text_as_date(value, try_cast);
+      return fmt::format("{}({} AS DATE)", word, expr(value));
     case TypeId::kTimestamp:
     case TypeId::kTimestampNtz: {
       // A zone in the text counts for both kinds of timestamp: read the instant first.
@@ -945,7 +1014,23 @@ std::string DuckdbPrinter::as_time(const ExprPtr& value) {
 
 std::string DuckdbPrinter::as_date(const ExprPtr& value) {
   if (known_type(*value) == TypeId::kDate) return expr(value);
-  return fmt::format("CAST({} AS DATE)", is_text(value) ? date_text(value) : expr(value));
+  return is_text(value) ? text_as_date(value, false) : fmt::format("CAST({} AS DATE)", expr(value));
+}
+
+std::string DuckdbPrinter::text_as_date(const ExprPtr& value, bool try_cast) {
+  const std::string text = expr(value);
+  const std::string bad = fmt::format(
+      "error('[CAST_INVALID_INPUT] ''' || {} || ''' is no date: use try_cast for null "
+      "instead')",
+      text);
+  const std::string date =
+      fmt::format("{}({} AS DATE)", try_cast ? "TRY_CAST" : "CAST", date_text(value));
+  if (const auto* constant = value->as<Literal>()) {
+    if (is_date_text(constant->text)) return date;
+    return fmt::format("CAST({} AS DATE)", try_cast ? "NULL" : bad);
+  }
+  return fmt::format("CASE WHEN regexp_full_match({}, '{}') THEN {}{} END", text, kDatePattern,
+                     date, try_cast ? "" : fmt::format(" WHEN {} IS NOT NULL THEN {}", text, bad));
 }
 
 std::string DuckdbPrinter::as_bytes(const ExprPtr& value) {

@@ -400,7 +400,8 @@ const std::vector<Function>& table() {
        "(len($1) > list_aggregate($1, 'count') OR len($2) > list_aggregate($2, 'count')) THEN NULL "
        "WHEN $1 IS NOT NULL AND $2 IS NOT NULL THEN false END",
        kBool, ""},
-      {"flatten", 1, 1, kScalar, "flatten($1)", kAny, "null inner arrays are skipped"},
+      {"flatten", 1, 1, kScalar,
+       "CASE WHEN len($1) = list_aggregate($1, 'count') THEN flatten($1) END", kAny, ""},
       {"slice", 3, 3, kScalar,
        "CASE WHEN $2 > 0 THEN list_slice($1, $2, $2 + $3 - 1) "
        "WHEN $2 < 0 AND len($1) + $2 < 0 THEN list_slice($1, 1, 0) "
@@ -436,7 +437,7 @@ const std::vector<Function>& table() {
       {"map_contains_key", 2, 2, kScalar, "map_contains($1, $2)", kBool, ""},
       {"map_from_arrays", 2, 2, kScalar, "map($1, $2)", kAny, ""},
       {"map_from_entries", 1, 1, kScalar, "map_from_entries($1)", kAny, ""},
-      {"map_concat", 1, -1, kScalar, "map_concat($*)", kAny, "of equal keys the last"},
+      {"map_concat", 1, -1, kScalar, "!", kAny, ""},
       {"struct", 1, -1, kScalar, "!", kAny, ""},
       {"named_struct", 2, -1, kScalar, "!", kAny, ""},
 
