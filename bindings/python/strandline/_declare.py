@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import sys
@@ -30,7 +31,8 @@ from ._warehouse import Warehouse, connect
 from .errors import StrandlineError
 
 _PACKAGE = str(Path(__file__).parent)
-_MOST_FRAMES = 16
+_MOST_FRAMES = 10
+_MODULE = "strandline_pipeline_"  # and a number: of a file
 _end = os._exit
 
 
@@ -49,7 +51,7 @@ def _said(error: BaseException) -> str:
         if isinstance(error, ImportError) and is_ours(error.name or "") and error.name in sys.modules:
             there = getattr(sys.modules[error.name], "__all__", None)
             text += f"; there are {', '.join(there)}" if there else ""
-        return text
+        return re.sub(rf"^{_MODULE}\d+\.(.*<locals>\.)?", "", text)
     except RecursionError:
         return type(error).__name__
 
@@ -156,7 +158,7 @@ class Declarer:
     def _execute(self, path: str, number: int) -> None:
         text = source_text(path, self.files[path])
         code = compile(text, path, "exec")
-        module = types.ModuleType(f"strandline_pipeline_{number}")
+        module = types.ModuleType(f"{_MODULE}{number}")
         module.__file__ = path
         module.__dict__.update(spark=self.spark, dbutils=DbUtils(self.volumes))
         sys.modules[module.__name__] = module

@@ -18,7 +18,9 @@ UTC = datetime.timezone.utc
 
 
 def _wrong(version: Any, why: str) -> InvalidArgumentError:
-    return InvalidArgumentError(f"{given(version)} is no version of a snapshot: {why}", "INVALID_SNAPSHOT_VERSION_TYPE")
+    return InvalidArgumentError(
+        f"{given(version)} is no version of a snapshot: {why}",
+        "APPLY_CHANGES_FROM_SNAPSHOT_ERROR.INVALID_SNAPSHOT_VERSION_TYPE")  # fmt: skip
 
 
 def version_out(version: Any) -> Optional[dict[str, str]]:
