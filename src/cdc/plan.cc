@@ -464,7 +464,7 @@ class Planner {
     if (!schema) return;
     for (const Field& interval : interval_columns()) {
       const std::string& name = interval.name;
-      const char* clause = clauses_.from_snapshot                    ? "the snapshots' versions"
+      const char* clause = clauses_.from_snapshot                    ? "the snapshot's version"
                            : fold_name(name).starts_with("__system") ? "SYSTEM SEQUENCE BY"
                                                                      : "SEQUENCE BY";
       const Field* field = schema->get(name);

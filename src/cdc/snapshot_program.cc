@@ -12,6 +12,8 @@ using fmt::arg;
 // c<i> are the snapshot's values, and the user's columns of the target; o<i> the target's values.
 std::string old_column(size_t index) { return fmt::format("o{}", index); }
 
+constexpr const char* kSameRow = "x.row_file = t.row_file AND x.row_pos = t.row_pos";
+
 std::string snapshot_error(const char* sub_code) {
   return std::string("APPLY_CHANGES_FROM_SNAPSHOT_ERROR.") + sub_code;
 }
@@ -24,9 +26,11 @@ class SnapshotBuilder : public ProgramBuilder {
   Result<Program> build() override {
     SL_TRY(print_defaults());
     read_snapshot();
+    find_cuts();
     find_differences();
     compared_ = program_.steps.size();
     check_keys();
+    check_history();
     check_deletes();
     check_starts();
     outputs();
@@ -70,21 +74,51 @@ class SnapshotBuilder : public ProgramBuilder {
                     "{} LIMIT 1)",
                     snapshot_),
         snapshot_error("FIRST_SNAPSHOT_EMPTY"),
-        "flow " + plan_.flow_name + ": the first snapshot for " + plan_.target +
-            " has no rows, and nothing was written: look whether the source is complete and run "
+        "it is the first one for " + plan_.target +
+            " and has no rows, so nothing was written: look whether the source is complete and run "
             "again");
+  }
+
+  // All that a row of the target is written again from.
+  std::vector<size_t> kept_columns() const {
+    std::vector<size_t> columns = keys_;
+    columns.insert(columns.end(), values_.begin(), values_.end());
+    columns.insert(columns.end(), user_columns_.begin(), user_columns_.end());
+    return columns;
   }
 
   // The target's rows that no later row of their key has replaced.
   std::string current_rows() const {
-    std::vector<size_t> columns = keys_;
-    columns.insert(columns.end(), values_.begin(), values_.end());
-    columns.insert(columns.end(), user_columns_.begin(), user_columns_.end());
+    const std::vector<size_t> columns = kept_columns();
     if (!keeps_history()) return "(" + read_target(columns) + ")";
-    const std::string intervals = fmt::format("{} AS start_at, {} AS end_at, ",
-                                              target_column(kStartAt), target_column(kEndAt));
-    return fmt::format("(SELECT * FROM ({}) WHERE end_at IS NULL)",
-                       read_target(columns, intervals));
+    if (!mends_history()) {
+      return fmt::format("(SELECT * FROM ({}) WHERE end_at IS NULL)",
+                         read_target(columns, intervals()));
+    }
+    return fmt::format("(SELECT t.* FROM ({}) AS t ANTI JOIN {} AS x ON {} WHERE t.end_at IS NULL)",
+                       read_target(columns, intervals()), table("cuts"), kSameRow);
+  }
+
+  // Whether the history may be one that no snapshots made.
+  bool mends_history() const { return has_target() && keeps_history() && facts_.doubts_target; }
+
+  std::string intervals() const {
+    return fmt::format("{} AS start_at, {} AS end_at, ", target_column(kStartAt),
+                       target_column(kEndAt));
+  }
+
+  // Keys and intervals of all the target's rows.
+  std::string spans() const { return "(" + read_target(keys_, intervals()) + ")"; }
+
+  // Rows that end where the next one of their key starts, not where they say (section 8).
+  void find_cuts() {
+    if (!mends_history()) return;
+    make_table(
+        "compare", "cuts",
+        fmt::format("SELECT row_file, row_pos, next_start FROM (SELECT *, lead(start_at) OVER "
+                    "(PARTITION BY {} ORDER BY {} NULLS FIRST) AS next_start FROM {}) WHERE "
+                    "next_start IS NOT NULL AND (end_at IS NULL OR {})",
+                    keys(), order("start_at"), spans(), less("next_start", "end_at")));
   }
 
   std::string tracked_equal(const std::string& a, const std::string& b) const {
@@ -185,17 +219,17 @@ FROM {differences})",
           fmt::format("SELECT count(*), min({}) FROM {} AS d WHERE d.here AND ({})", keys_text("d"),
                       differences_, null_key("d")),
           "AUTOCDC_MICROBATCH_VALIDATION.NULL_KEY",
-          "flow " + plan_.flow_name + ": the key (" + fmt::format("{}", fmt::join(names, ", ")) +
+          "the key (" + fmt::format("{}", fmt::join(names, ", ")) +
               ") has a null in {count} of the snapshot's rows, for example in the one with "
               "{example}; nothing was written. Leave such rows out with WHERE in the snapshot's "
               "query, or drop them with an expectation of the target: CONSTRAINT name EXPECT (... "
               "IS NOT NULL) ON VIOLATION DROP ROW");
     const std::string code = snapshot_error("DUPLICATE_KEY_VIOLATION");
     const std::string message =
-        "flow " + plan_.flow_name +
-        ": {count} keys stand in several rows of the snapshot, for example {example}; nothing was "
-        "written. A snapshot has one row for a key: choose one of them in its query, or name more "
-        "columns as KEYS";
+        "more than one row has the same key, for {count} of the keys, for example {example}; "
+        "nothing "
+        "was written. A snapshot has one row for a key: choose one of them in its query, or name "
+        "more columns as KEYS";
     check("validate",
           fmt::format("SELECT count(*), min({}) FROM {} AS d", keys_text("d"), table("repeated")),
           code, message);
@@ -213,17 +247,47 @@ FROM {differences})",
           facts_.doubts_target ? "" : uneven);
   }
 
+  void check_history() {
+    if (!mends_history()) return;
+    const char* const code = "AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS";
+    check("validate",
+          fmt::format("SELECT count(*), min({}) FROM {} AS d WHERE d.start_at IS NOT NULL AND "
+                      "d.end_at IS NOT NULL AND NOT ({})",
+                      keys_text("d"), spans(), less("d.start_at", "d.end_at")),
+          code,
+          "table " + plan_.target +
+              " has an __END_AT that is not after the __START_AT in {count} of its rows, for "
+              "example in one with {example}: correct or delete it");
+    check(
+        "validate",
+        fmt::format("SELECT count(DISTINCT example), min(example) FROM (SELECT {} AS example FROM "
+                    "{} AS d GROUP BY {}, d.start_at HAVING count(*) > 1)",
+                    keys_text("d"), spans(), keys("d")),
+        code,
+        "table " + plan_.target +
+            " has two rows of one __START_AT for {count} of its keys, for example {example}: "
+            "delete one of them");
+    check(
+        "validate",
+        fmt::format("SELECT count(*), min({}) FROM {} AS d SEMI JOIN {} AS n ON {} AND n.here AND "
+                    "(n.row_file IS NULL OR n.opens) WHERE d.end_at IS NOT NULL AND {}",
+                    keys_text("d"), spans(), differences_, keys_equal("d", "n"),
+                    less(facts_.version, "d.end_at")),
+        code,
+        "table " + plan_.target +
+            " has rows that end after the snapshot's version, where a new one begins: {count}, for "
+            "example one with {example}: mend their __END_AT");
+  }
+
   void check_deletes() {
     if (!has_target() || facts_.max_delete_ratio >= 1) return;
     check("validate",
-          fmt::format("SELECT CASE WHEN gone > {:.17g} * target_rows THEN gone ELSE 0 END, {} FROM "
-                      "{}",
+          // A quotient is rounded as the ratio's text is, so that 3 of 10 are not above 0.3.
+          fmt::format("SELECT CASE WHEN CAST(gone AS DOUBLE) / target_rows > CAST('{}' AS DOUBLE) "
+                      "THEN gone ELSE 0 END, {} FROM {}",
                       facts_.max_delete_ratio, as_text("target_rows"), table("counts")),
           snapshot_error("DELETE_RATIO_EXCEEDED"),
-          "flow " + plan_.flow_name +
-              ": the snapshot lacks {count} of the {example} current rows "
-              "of " +
-              plan_.target +
+          "it lacks {count} of the {example} current rows of " + plan_.target +
               fmt::format(", and pipelines.cdc.snapshot.maxDeleteRatio is {}: nothing was written "
                           "and the snapshot is not consumed. Look whether it is complete, or raise "
                           "the property",
@@ -247,8 +311,8 @@ FROM {differences})",
               fmt::join(parts, ", "), differences_, less("d.start_at", facts_.version)),
           "AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS",
           "table " + plan_.target +
-              " has {count} current rows that begin at or after the snapshot's version and would "
-              "end there, for example {example}: mend their __START_AT");
+              " has current rows that begin at or after the snapshot's version and would end "
+              "there, of {count} of its keys, for example {example}: mend their __START_AT");
   }
 
   void outputs() {
@@ -257,6 +321,9 @@ FROM {differences})",
     const std::string no_version = "CAST(NULL AS BIGINT) AS __strandline_row_commit_version";
     program_.target_dead =
         fmt::format("SELECT {} FROM {} WHERE row_file IS NOT NULL", place, differences_);
+    if (mends_history()) {
+      program_.target_dead += fmt::format(" UNION ALL SELECT {} FROM {}", place, table("cuts"));
+    }
     if (!keeps_history()) {
       program_.target_new = fmt::format(
           "SELECT {}, d.row_id AS __strandline_row_id, {} FROM {} AS d WHERE d.here",
@@ -295,6 +362,13 @@ FROM {differences})",
           "opens)) AS d",
           target_row("d", kept, {"d.start_at", version}), no_version, old, differences_);
     }
+    if (mends_history()) {
+      program_.target_new += fmt::format(
+          " UNION ALL SELECT {}, CASE WHEN d.start_at IS NOT NULL THEN d.row_id END, {} FROM "
+          "(SELECT t.*, x.next_start FROM ({}) AS t JOIN {} AS x ON {}) AS d",
+          target_row("d", kept, {"d.start_at", "d.next_start"}), no_version,
+          read_target(kept_columns(), intervals()), table("cuts"), kSameRow);
+    }
     check_not_null_columns();
   }
 
@@ -307,6 +381,7 @@ FROM {differences})",
           "SELECT count(*) + count(*) FILTER (WHERE here AND opens AND row_file IS NOT NULL) FROM "
           "{}",
           differences_);
+      if (mends_history()) upserted += fmt::format(") + (SELECT count(*) FROM {}", table("cuts"));
     } else if (has_target()) {
       deleted = fmt::format("(SELECT count(*) FROM {} WHERE here IS NULL)", differences_);
     }

@@ -37,8 +37,9 @@ struct SnapshotProgram {
 };
 
 // Relations: BatchRelations::source and target. DuckDB dialect.
-// Errors of its checks: APPLY_CHANGES_FROM_SNAPSHOT_ERROR.{FIRST_SNAPSHOT_EMPTY,
-// DUPLICATE_KEY_VIOLATION, DELETE_RATIO_EXCEEDED}, AUTOCDC_MICROBATCH_VALIDATION.NULL_KEY,
+// Errors of its checks, whose messages speak of the snapshot as "it":
+// APPLY_CHANGES_FROM_SNAPSHOT_ERROR.{FIRST_SNAPSHOT_EMPTY, DUPLICATE_KEY_VIOLATION,
+// DELETE_RATIO_EXCEEDED}, AUTOCDC_MICROBATCH_VALIDATION.NULL_KEY,
 // AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS.
 Result<SnapshotProgram> make_snapshot_program(const Plan& plan, const BatchRelations& relations,
                                               const SnapshotFacts& facts);

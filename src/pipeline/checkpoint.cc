@@ -139,7 +139,6 @@ std::string print_plan(const BatchPlan& plan) {
   w.key("sources");
   w.begin_array();
   for (const auto& source : plan.sources) {
-    if (plan.is_snapshot) break;
     w.begin_object();
     w.key("key");
     w.value(source.key);
@@ -157,7 +156,9 @@ std::string print_plan(const BatchPlan& plan) {
     }
     w.key("files");
     w.begin_array();
-    for (const auto& file : source.files) print_file(w, file);
+    for (const auto& file : source.files) {
+      if (!plan.is_snapshot) print_file(w, file);
+    }
     w.end_array();
     w.end_object();
   }
@@ -346,11 +347,11 @@ void FlowCheckpoint::apply(const BatchPlan& plan) {
   pinned_ids_ = plan.pinned_ids;
   if (plan.is_snapshot) {
     if (plan.snapshot_version) snapshot_version_ = plan.snapshot_version;
-    return;
   }
   for (const auto& source : plan.sources) {
-    if (source.to) progress_.offsets[source.key] = *source.to;
     if (source.schema) progress_.schemas[source.key] = *source.schema;
+    if (plan.is_snapshot) continue;
+    if (source.to) progress_.offsets[source.key] = *source.to;
     const bool whole = source.key.starts_with(kWholeKey);
     if (source.files.empty() && !whole) continue;
     auto& files = progress_.files[source.key];

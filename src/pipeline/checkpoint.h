@@ -72,8 +72,8 @@ struct BatchPlan {
   std::vector<SourcePlan> sources;
   std::map<std::string, delta::Version> pinned;   // joined tables: key of the source -> version
   std::map<std::string, std::string> pinned_ids;  // of the same: -> table id
-  // Of a flow that takes snapshots. What it reads is read whole each time, so that its sources are
-  // not kept: a snapshot of which nothing was committed is taken again.
+  // Of a flow that takes snapshots. What it reads is read whole each time, so that of its
+  // sources only the columns are kept: a snapshot of which nothing was committed is taken again.
   bool is_snapshot = false;
   std::optional<SnapshotVersion> snapshot_version;  // none: there was no snapshot to take
 };

@@ -64,8 +64,10 @@ TEST_F(CheckpointTest, VersionsOfSnapshotsSurvive) {
   ASSERT_TRUE(checkpoint.snapshot_version());
   EXPECT_EQ(checkpoint.snapshot_version()->value, "39.5");
   EXPECT_TRUE(same_type(checkpoint.snapshot_version()->type, DataType::decimal(5, 1)));
-  // What a snapshot read is read again by the next one.
+  // What a snapshot read is read again by the next one; its columns are known without files too.
   EXPECT_TRUE(checkpoint.consumed_files("files").empty());
+  EXPECT_NE(checkpoint.schema("files"), nullptr);
+  EXPECT_FALSE(checkpoint.offset("delta:/y"));
 }
 
 TEST_F(CheckpointTest, PlannedBatchSurvives) {

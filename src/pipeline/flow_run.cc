@@ -190,7 +190,7 @@ Status FlowRun::find_source_schemas(bool fresh, const PlannedSchemas* planned) {
         schemas_[i] = *source.files.schema;
         continue;
       }
-      if (source.whole && backlog_[i].empty() && checkpoint_) {
+      if (whole && backlog_[i].empty() && checkpoint_) {
         // No file is left of those that told the columns.
         if (const Schema* before = checkpoint_->schema(source.key)) schemas_[i] = *before;
         continue;

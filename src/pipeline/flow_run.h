@@ -134,6 +134,8 @@ class FlowRun {
   Result<bool> take_snapshot();
   Status take_snapshots();
   Status execute_snapshot(const BatchPlan& plan);
+  Status write_snapshot(const BatchPlan& plan);
+  std::string unknown_columns() const;
   bool reads_same_rows_again() const;
   // flow_batch.cc
   Status execute(const BatchPlan& plan);

@@ -12,6 +12,7 @@
 #include "pipeline/expectations.h"
 #include "pipeline/stream_check.h"
 #include "pipeline/stream_options.h"
+#include "pipeline/table_properties.h"
 #include "sql/duckdb_printer.h"
 #include "sql/parser.h"
 
@@ -166,6 +167,7 @@ class Builder {
   }
 
   void parse_declared() {
+    for (const auto& name : declared_.doubtful_names) doubtful_.insert(fold_name(name));
     for (const auto& declared : declared_.statements) {
       auto script = sql::parse_script(declared.sql, declared.key);
       for (auto& error : script.errors) fail({declared.key, 0, 0}, std::move(error));
@@ -636,6 +638,7 @@ class Builder {
       }
       if (cdc != nullptr) {
         for (const auto& property : options.properties) {
+          check_pipeline_property(property, dataset);
           if (lower(property.key) != "delta.appendonly" || lower(property.value) != "true")
             continue;
           fail(property.place.line > 0 ? property.place : dataset.place,
@@ -652,6 +655,31 @@ class Builder {
         out_.warnings.push_back(std::move(warning));
       }
     }
+  }
+
+  // A misspelt property would have no effect, in silence.
+  void check_pipeline_property(const sql::Option& property, const Dataset& dataset) {
+    constexpr const char* kOfSnapshots[] = {kVersionProperty, kOutOfOrderProperty,
+                                            kDeleteRatioProperty};
+    // The first is ours too; the others are settings of the service that runs such pipelines.
+    constexpr const char* kOfTables[] = {
+        "pipelines.reset.allowed", "pipelines.autoOptimize.managed",
+        "pipelines.autoOptimize.zOrderCols", "pipelines.trigger.interval", "pipelines.channel"};
+    const std::string& key = property.key;
+    if (!lower(key).starts_with("pipelines.")) return;
+    std::vector<std::string> known(std::begin(kTombstoneProperties),
+                                   std::end(kTombstoneProperties));
+    known.insert(known.end(), std::begin(kOfTables), std::end(kOfTables));
+    known.insert(known.end(), std::begin(kOfSnapshots), std::end(kOfSnapshots));
+    if (std::find(known.begin(), known.end(), key) != known.end()) return;
+    // Case does not count in these.
+    for (const char* name : kOfSnapshots) {
+      if (same_name(key, name)) return;
+    }
+    fail(property.place.line > 0 ? property.place : dataset.place,
+         invalid_argument("INVALID_TABLE_PROPERTY",
+                          "property '{}' of '{}' is none that targets of AUTO CDC have{}", key,
+                          dataset.shown, suggestion(key, known)));
   }
 
   // Tables of this pipeline a query reads, through views; notes the views' text in passing.

@@ -112,6 +112,9 @@ class ChildProgram final : public Program {
     if (const Json* errors = answer.get("errors")) {
       for (const auto& error : errors->items()) out.errors.push_back(error_of(error));
     }
+    if (const Json* names = answer.get("doubtful")) {
+      for (const auto& name : names->items()) out.doubtful_names.push_back(name.text());
+    }
     return out;
   }
 

@@ -29,6 +29,8 @@ struct ProgramStatement {
 struct ProgramDeclarations {
   std::vector<ProgramStatement> statements;
   std::vector<Error> errors;  // of the user's code too, with its traceback
+  // Of datasets whose functions failed, as SQL names them: they are not to be reported as unknown.
+  std::vector<std::string> doubtful_names;
 };
 
 // A version in the words of the protocol: type is BIGINT, TIMESTAMP, DATE, STRING or DECIMAL, else

@@ -17,15 +17,12 @@
 #include "pipeline/flow_run.h"
 #include "pipeline/row_changes.h"
 #include "pipeline/stream_check.h"
+#include "pipeline/table_properties.h"
 #include "sql/duckdb_printer.h"
 #include "sql/parser.h"
 
 namespace strandline::pipeline {
 namespace {
-
-constexpr const char* kVersionProperty = "pipelines.cdc.snapshot.version";
-constexpr const char* kOutOfOrderProperty = "pipelines.cdc.snapshot.onOutOfOrder";
-constexpr const char* kDeleteRatioProperty = "pipelines.cdc.snapshot.maxDeleteRatio";
 
 bool says(const std::string& value, const char* word) { return fold_name(value) == word; }
 
@@ -61,15 +58,12 @@ bool mentions(const std::string& text, const char* word) {
 
 // --- options ------------------------------------------------------------------------------------
 
-// As the statement says it, else as the table has it.
+// As the statement says it: what the table has of an earlier statement no longer counts.
 std::optional<std::string> FlowRun::target_property(const char* key) const {
   for (const auto& option : target_->dataset().options.properties) {
     if (same_name(option.key, key)) return option.value;
   }
-  const auto exists = target_->table().exists();
-  if (!exists.ok() || !*exists) return {};
-  const auto snapshot = target_->table().snapshot();
-  return snapshot.ok() ? (*snapshot)->property(key) : std::nullopt;
+  return {};
 }
 
 Status FlowRun::read_snapshot_options(std::vector<Error>* errors) {
@@ -312,6 +306,28 @@ Result<bool> FlowRun::find_snapshot(std::optional<SnapshotVersion>* version) {
   return flow_.snapshot_function.empty() ? comes_next(**version) : Result<bool>(true);
 }
 
+// Why find_facts() does not know the columns.
+std::string FlowRun::unknown_columns() const {
+  for (size_t i = 0; i < schemas_.size(); ++i) {
+    if (schemas_[i]) continue;
+    const auto& source = sources_.sources()[i];
+    if (source.kind != SourceKind::kFiles) {
+      return fmt::format("it reads '{}', which is not there yet{}", source.shown,
+                         source.dataset == flow_.target
+                             ? " and is made by the first snapshot: read it once there is one"
+                             : "");
+    }
+    const auto files = backlog_.find(i);
+    const char* const why = files == backlog_.end() || files->second.empty()
+                                ? "there are no files yet"
+                                : "its files are empty";
+    return fmt::format(
+        "{}, so that the columns are not known; give read_files a schema to take an empty snapshot",
+        why);
+  }
+  return "its columns are not known";
+}
+
 // One snapshot, if there is one. False: no further one is to be asked for in this update.
 Result<bool> FlowRun::take_snapshot() {
   BatchPlan plan;
@@ -350,14 +366,13 @@ Result<bool> FlowRun::take_snapshot() {
   SL_ASSIGN(facts_, find_facts(nullptr));
   if (!facts_) {
     // Nothing was ever seen of a source: there is nothing to make a table of yet.
-    warnings_.push_back(placed(
-        not_found("SOURCE_SCHEMA_UNKNOWN",
-                  "flow '{}' took no snapshot: there are no files yet, so that the columns are not "
-                  "known; give read_files a schema to take an empty snapshot",
-                  flow_.name),
-        flow_.place));
+    warnings_.push_back(placed(not_found("SOURCE_SCHEMA_UNKNOWN", "flow '{}' took no snapshot: {}",
+                                         flow_.name, unknown_columns()),
+                               flow_.place));
     return false;
   }
+  // A snapshot that is refused leaves the table's properties alone.
+  SL_TRY(check_fit());
   SL_ASSIGN(const auto target, ensure_target());
   if (!checkpoint_->snapshot_version() && target_->has_batches(*target)) {
     return placed(
@@ -368,7 +383,6 @@ Result<bool> FlowRun::take_snapshot() {
                          target_->dataset().shown, flow_.name),
         flow_.place);
   }
-  SL_TRY(check_fit());
   plan.target_id = target->metadata.id;
   SL_TRY(plan_reads(&plan));
   SL_TRY(checkpoint_->write_plan(plan));
@@ -405,6 +419,14 @@ bool FlowRun::reads_same_rows_again() const {
 }
 
 Status FlowRun::execute_snapshot(const BatchPlan& plan) {
+  const Status done = write_snapshot(plan);
+  if (done.ok()) return {};
+  // Many can wait in one update.
+  return done.error().with_context(
+      fmt::format("flow '{}', snapshot of version {}", flow_.name, plan.snapshot_version->value));
+}
+
+Status FlowRun::write_snapshot(const BatchPlan& plan) {
   auto& connection = *context_.connection;
   const std::string app = target_->app_id(flow_.name);
   SL_ASSIGN(const auto target, target_->snapshot(*checkpoint_));

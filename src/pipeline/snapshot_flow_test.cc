@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "duck/table_change.h"
+#include "pipeline/snapshot_version.h"
 #include "pipeline/test_pipeline.h"
 
 namespace strandline::pipeline {
@@ -114,6 +115,26 @@ TEST_F(SnapshotFlowTest, WhatTheFirstSnapshotBroughtIsGoneWithAFullRefresh) {
   report = follower_.full_refresh();
   ASSERT_EQ(report.status, UpdateStatus::kCompleted) << errors_of(report);
   EXPECT_EQ(follower_.rows("t"), (std::vector<std::string>{"2|b|0|NULL"}));
+}
+
+// Rounded to microseconds, two versions would be one, and a function would be asked for ever.
+TEST(SnapshotVersionTest, RefusesWhatItsTypeWouldRound) {
+  auto connection = shared_database()->connect();
+  ASSERT_TRUE(connection.ok());
+  const auto code_of = [&](const char* type, const char* value) {
+    const auto version = read_version(**connection, type, value);
+    return version.ok() ? version->value : version.error().code;
+  };
+  const std::string refused = "APPLY_CHANGES_FROM_SNAPSHOT_ERROR.INVALID_SNAPSHOT_VERSION_TYPE";
+  EXPECT_EQ(code_of("TIMESTAMP", "2024-01-01 00:00:00.0000001"), refused);
+  EXPECT_EQ(code_of("TIMESTAMP", "2024-01-01 00:00:00.0000001+02:00"), refused);
+  EXPECT_EQ(code_of("DECIMAL", "0.0000000000000000001"), refused);
+  for (const char* value : {"2024-01-01 00:00:00.123456", "2024-01-01 00:00:00.123456000",
+                            "2024-01-01 00:00:00.000000+10:00", "2024-01-01 00:00:00"}) {
+    EXPECT_EQ(code_of("TIMESTAMP", value), value);
+  }
+  EXPECT_EQ(code_of("DECIMAL", "10.0"), "10.0");
+  EXPECT_EQ(code_of("DECIMAL", "100"), "100");
 }
 
 }  // namespace

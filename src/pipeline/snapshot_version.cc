@@ -1,5 +1,6 @@
 #include "pipeline/snapshot_version.h"
 
+#include <algorithm>
 #include <map>
 
 #include "base/error.h"
@@ -14,12 +15,18 @@ std::string invalid_type() { return std::string(kSnapshotError) + "INVALID_SNAPS
 // Decimal of Python has no scale of its own.
 DataType program_decimal() { return DataType::decimal(38, 18); }
 
-// Whether no digit but zeros is beyond the scale, where the engine would round.
-bool fits_scale(const std::string& value) {
+// Whether no digit but zeros is beyond the type's scale, where the engine would round: versions
+// that differ would be one.
+bool fits_scale(const std::string& value, const DataType& type) {
+  if (type.id != TypeId::kDecimal && type.id != TypeId::kTimestamp) return true;
+  const size_t scale =
+      type.id == TypeId::kTimestamp ? 6 : static_cast<size_t>(program_decimal().scale);
   const size_t point = value.find('.');
   if (point == std::string::npos) return true;
-  const size_t last = value.find_last_not_of('0');
-  return last == point || last - point <= static_cast<size_t>(program_decimal().scale);
+  // A zone may follow a time.
+  const size_t end = std::min(value.find_first_not_of("0123456789", point + 1), value.size());
+  const size_t last = value.find_last_not_of('0', end - 1);
+  return last - point <= scale;
 }
 
 }  // namespace
@@ -74,7 +81,7 @@ Result<SnapshotVersion> read_version(duck::Connection& connection, const std::st
       fmt::format("SELECT CAST(TRY_CAST({} AS {}) IS NOT NULL AS INTEGER)",
                   duck::quote_literal(value), duck::engine_type(version.type)));
   if (!holds.ok()) return holds.error();
-  if (*holds == 0 || (version.type.id == TypeId::kDecimal && !fits_scale(value))) {
+  if (*holds == 0 || !fits_scale(value, version.type)) {
     return invalid_data(invalid_type(), "the version of the snapshot is {}, which {} does not hold",
                         value, to_sql(version.type));
   }

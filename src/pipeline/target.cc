@@ -7,17 +7,13 @@
 #include "delta/column_rules.h"
 #include "delta/features.h"
 #include "pipeline/declared_columns.h"
+#include "pipeline/table_properties.h"
 
 namespace strandline::pipeline {
 namespace {
 
 constexpr const char* kStateFolder = "_strandline_state";
 constexpr const char* kAppPrefix = "strandline:";
-
-// The second one is older.
-constexpr const char* kTombstoneProperties[] = {
-    "pipelines.cdc.tombstoneGCThresholdInSeconds",
-    "pipelines.applyChanges.tombstoneGCThresholdInSeconds"};
 
 Error replaced(const std::string& shown, const std::string& how) {
   return invalid_data(
@@ -308,6 +304,16 @@ Result<std::shared_ptr<const delta::Snapshot>> Target::update_properties(
     }
     metadata.configuration[option.key] = option.value;
     changed = true;
+  }
+  if (dataset_->auto_cdc) {
+    // What an earlier declaration said of snapshots would seem to hold still.
+    changed |= std::erase_if(metadata.configuration, [&](const auto& property) {
+                 return property.first.starts_with(kSnapshotPropertyPrefix) &&
+                        std::none_of(dataset_->options.properties.begin(),
+                                     dataset_->options.properties.end(), [&](const auto& option) {
+                                       return same_name(option.key, property.first);
+                                     });
+               }) > 0;
   }
   for (const auto& [key, condition] : declared_constraints(dataset_->options)) {
     if (snapshot->property(key) == condition) continue;

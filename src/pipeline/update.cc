@@ -111,6 +111,7 @@ class Update {
       return {};
     };
     if (const auto stop = work(); !stop.ok()) fail(stop.error());
+    tell_program_places(&report_.errors);
     plans.errors = std::move(report_.errors);
     plans.invalid = report_.status == UpdateStatus::kInvalid;
     return plans;

@@ -35,7 +35,7 @@ SELECT count(*), min(concat_ws(', ', 'id = ' || coalesce(CAST(d.c2 AS VARCHAR), 
 SELECT count(*), min(concat_ws(', ', 'id = ' || coalesce(CAST(d.c2 AS VARCHAR), 'NULL'))) FROM (SELECT c2 FROM (SELECT * FROM (SELECT CAST(__strandline_target."id" AS BIGINT) AS c2, CAST(__strandline_target."name" AS VARCHAR) AS c3, CAST(__strandline_target."seen" AS DOUBLE) AS c4, CAST(__strandline_target."note" AS VARCHAR) AS c1, __strandline_target."__START_AT" AS start_at, __strandline_target."__END_AT" AS end_at, __strandline_target.__strandline_file AS row_file, __strandline_target.__strandline_row AS row_pos, __strandline_target.__strandline_row_id AS row_id FROM target AS __strandline_target) WHERE end_at IS NULL) GROUP BY c2 HAVING count(*) > 1) AS d;
 
 -- check APPLY_CHANGES_FROM_SNAPSHOT_ERROR.DELETE_RATIO_EXCEEDED
-SELECT CASE WHEN gone > 0.5 * target_rows THEN gone ELSE 0 END, CAST(target_rows AS VARCHAR) FROM __strandline_cdc_counts;
+SELECT CASE WHEN CAST(gone AS DOUBLE) / target_rows > CAST('0.5' AS DOUBLE) THEN gone ELSE 0 END, CAST(target_rows AS VARCHAR) FROM __strandline_cdc_counts;
 
 -- check AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS
 SELECT count(*), min(concat_ws(', ', 'id = ' || coalesce(CAST(d.o2 AS VARCHAR), 'NULL'))) FROM __strandline_cdc_differences AS d WHERE d.row_file IS NOT NULL AND (d.here IS NULL OR d.opens) AND d.start_at IS NOT NULL AND NOT (d.start_at < version);

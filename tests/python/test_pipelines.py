@@ -246,6 +246,26 @@ def test_the_command_line_shows_the_line(pipeline, events):
     assert "a.py:5: [TABLE_OR_VIEW_NOT_FOUND]" in told
 
 
+def test_a_dataset_that_fails_is_not_unknown_too(pipeline, events):
+    errors = invalid(pipeline({"a.py": HEAD + """
+@dp.temporary_view
+def broken():
+    raise ValueError("no")
+dp.create_streaming_table("t")
+dp.create_auto_cdc_from_snapshot_flow("t", "broken", ["id"], 1)
+dp.create_streaming_table("u")
+dp.create_auto_cdc_flow("u", "Broken", ["id"], "seq")
+"""}), events)  # fmt: skip
+    assert ["no" in error.message for error in errors] == [True], errors
+
+
+def test_plan_tells_places_of_the_program(pipeline, events):
+    folder = pipeline({"a.py": HEAD + "dp.create_streaming_table('t')\n"
+                       "dp.create_auto_cdc_from_snapshot_flow('t', lambda latest: None, ['id'], 1)"})  # fmt: skip
+    done = harness.call("plan", folder, "--warehouse", events.path)
+    assert done.returncode == 1 and "a.py:4: [SOURCE_SCHEMA_UNKNOWN]" in done.stderr, done.stderr
+
+
 def test_an_interpreter_without_the_package(pipeline, events, tmp_path):
     folder = pipeline({"a.py": HEAD})
     for python, code in (("no-such-python", "PYTHON_NOT_FOUND"), ("false", "PYTHON_FAILED")):

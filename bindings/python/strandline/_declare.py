@@ -122,7 +122,7 @@ class Declarer:
         self.functions: dict[str, SnapshotFunction] = {}
 
     def run(self) -> dict[str, Any]:
-        errors = []
+        errors, doubtful = [], []
         for folder in dict.fromkeys([self.root, *(str(Path(path).parent) for path in self.files)]):
             sys.path.insert(0, folder)
         with pipelines.collecting(self.registry):
@@ -144,7 +144,9 @@ class Declarer:
                 except BaseException as error:
                     _pass_on(error)
                     errors.append(describe(error, self.files, place))
-        return {"statements": statements, "errors": errors}
+                    if declared.dataset:
+                        doubtful.append(declared.dataset)
+        return {"statements": statements, "errors": errors, "doubtful": doubtful}
 
     def next_snapshot(self, request: dict[str, Any]) -> dict[str, Any]:
         function = self.functions[request["function"]]

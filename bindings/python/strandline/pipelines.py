@@ -50,11 +50,14 @@ _EXPECTATIONS = "__strandline_expectations__"
 class Declared:
     """A dataset or flow: its SQL is made when every file has run."""
 
-    def __init__(self, sql: Callable[[], str], file: str, line: int, function: Optional[Callable[..., Any]] = None):
+    def __init__(
+        self, sql: Callable[[], str], file: str, line: int, function: Optional[Callable[..., Any]] = None, dataset: str = ""
+    ):
         self.sql = sql
         self.file = file
         self.line = line
         self.function = function  # the source of a snapshot flow
+        self.dataset = dataset.replace("`", "")  # that it declares, for what else names it
 
 
 class Registry:
@@ -64,9 +67,11 @@ class Registry:
         self.declared: list[Declared] = []
         self.views: dict[str, Callable[[], Any]] = {}  # folded name -> what makes its DataFrame
 
-    def add(self, sql: Callable[[], str], of: Optional[Callable[..., Any]] = None, function: Any = None) -> None:
+    def add(
+        self, sql: Callable[[], str], of: Optional[Callable[..., Any]] = None, function: Any = None, dataset: str = ""
+    ) -> None:
         file, line = _place(of)
-        self.declared.append(Declared(sql, file, line, function))
+        self.declared.append(Declared(sql, file, line, function, dataset))
 
 
 _registry: Optional[Registry] = None
@@ -345,7 +350,7 @@ def _declare_table(
         chosen = kind or ("STREAMING TABLE" if frame.isStreaming else "MATERIALIZED VIEW")
         return f"{makers[chosen](_expectations(function))} AS {frame._statement()}"
 
-    _current().add(text, function)
+    _current().add(text, function, dataset=shown)
 
 
 @overload
@@ -379,7 +384,7 @@ def temporary_view(
 
         registry = _current()
         registry.views[shown.casefold()] = function
-        registry.add(text, function)
+        registry.add(text, function, dataset=shown)
 
     return _decorated(query_function, declare)
 
