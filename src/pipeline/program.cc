@@ -171,6 +171,7 @@ class ChildProgram final : public Program {
         auto answer = Json::parse(std::string_view(unread_).substr(0, end));
         unread_.erase(0, end + 1);
         if (!answer.ok()) return answer.error().with_context("the answer of the interpreter");
+        answered_ = true;
         take_what_reads_need(*answer);
         return answer;
       }
@@ -205,6 +206,13 @@ class ChildProgram final : public Program {
     gone_ = true;
     const std::string how = WIFSIGNALED(status) ? fmt::format("signal {}", WTERMSIG(status))
                                                 : fmt::format("exit code {}", WEXITSTATUS(status));
+    if (answered_ || WIFSIGNALED(status)) {
+      return invalid_argument(
+          "PYTHON_FAILED",
+          "Python ended while it ran code of the pipeline's .py files ({}): look "
+          "whether they, or a library that they use, crash or run out of memory",
+          how);
+    }
     return not_found("PYTHON_FAILED",
                      "the pipeline's .py files need Python with the package strandline, and "
                      "'{} -m strandline._declare' ended early ({}): install the package for it, or "
@@ -217,6 +225,7 @@ class ChildProgram final : public Program {
   int channel_;
   const std::atomic<bool>* cancel_;
   std::string unread_;
+  bool answered_ = false;  // so the package is there
   bool gone_ = false;
 };
 

@@ -273,6 +273,17 @@ def test_an_interpreter_without_the_package(pipeline, events, tmp_path):
         assert done.codes == [code] and "STRANDLINE_PYTHON" in done.report["errors"][0]["message"]
 
 
+@pytest.mark.parametrize("how, code", [
+    ("signal 9", "os.kill(os.getpid(), 9)"),
+    ("exit code 7", "def f(latest): t = threading.Thread(target=lambda: os._exit(7)); t.start(); t.join()\ndp.create_streaming_table('t')\n"
+    "dp.create_auto_cdc_from_snapshot_flow('t', f, ['id'])"),
+])  # fmt: skip
+def test_code_that_ends_the_interpreter(how, code, pipeline, events):
+    """It is not the installation that is wrong then."""
+    (error,) = run(pipeline({"a.py": f"import os, threading\n{HEAD}{code}\n"}), events, check=False).errors
+    assert error.code == "PYTHON_FAILED" and f"while it ran code of the pipeline's .py files ({how})" in error.message
+
+
 def test_configuration_volumes_and_helpers(pipeline, events):
     folder = pipeline({
         "spark-pipeline.yml": "name: p\nconfiguration:\n  suffix: _x\n  strandline.volumes: vols\nlibraries:\n- glob: {include: t/**}\n",
