@@ -14,6 +14,7 @@
 #include "duck/file_sets.h"
 #include "duck/json_fields.h"
 #include "duck/key_filter_bits.h"
+#include "duck/round_shortest.h"
 #include "duck/row_id_function.h"
 #include "duck/value_text.h"
 
@@ -359,6 +360,7 @@ Result<std::shared_ptr<Database>> Database::open(const DatabaseOptions& options)
   SL_TRY(register_json_fields_function(raw(*connection)));
   SL_TRY(register_boolean_only(raw(*connection)));
   SL_TRY(register_decimal_quotient(raw(*connection)));
+  SL_TRY(register_round_shortest(raw(*connection)));
   return std::shared_ptr<Database>(std::move(database));
 }
 

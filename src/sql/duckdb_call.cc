@@ -703,6 +703,28 @@ std::string DuckdbPrinter::element_at(const Call& call) {
   return element(type_of(*call.args[0]).id, value, position, "{0}", {zero, outside});
 }
 
+// A DOUBLE rounds as its shortest text does in Spark, by its binary value in DuckDB.
+std::string DuckdbPrinter::rounded(const Call& call) {
+  const bool even = call.name.text == "bround";
+  const ExprPtr& argument = call.args[0];
+  const std::string value = number(argument, nullptr);
+  const std::string scale =
+      call.args.size() == 2 ? fmt::format("CAST({} AS INTEGER)", expr(call.args[1])) : "0";
+  const std::string away = call.args.size() == 2 ? fmt::format("round({}, {})", value, scale)
+                                                 : fmt::format("round({})", value);
+  const std::string exact =
+      even ? fmt::format("cast_to_type(round_even({}, {}), {})", value, scale, away) : away;
+  const std::string shortest =
+      fmt::format("sl_round(CAST({} AS DOUBLE), {}, {})", value, scale, even);
+  const TypeId type = is_text(argument) ? TypeId::kDouble : type_of(*argument).id;
+  if (type == TypeId::kDouble) return shortest;
+  if (type == TypeId::kFloat) return fmt::format("CAST({} AS FLOAT)", shortest);
+  if (type != TypeId::kVoid) return exact;
+  return fmt::format(
+      "CASE WHEN typeof({}) IN ('DOUBLE', 'FLOAT') THEN cast_to_type({}, {}) ELSE {} END", value,
+      shortest, away, exact);
+}
+
 // Functions whose lambda takes two values at once: they become the two parts of one element.
 std::string DuckdbPrinter::pairs_special(const Expr& node, const Call& call) {
   const std::string& name = call.name.text;
@@ -823,6 +845,7 @@ std::string DuckdbPrinter::special(const Expr& node, const Call& call) {
     return name == "encode" ? fmt::format("encode({})", as_string(call.args[0]))
                             : fmt::format("decode({})", as_bytes(call.args[0]));
   }
+  if (name == "round" || name == "bround") return rounded(call);
   if (name == "mod") return expr(sql::binary(BinaryOp::kModulo, call.args[0], call.args[1]));
   if (name == "try_divide") {
     const std::string divisor = expr(call.args[1]);

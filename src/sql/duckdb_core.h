@@ -171,6 +171,7 @@ class DuckdbPrinter {
   std::string collection_special(const Expr& node, const Call& call);
   std::string sequence(const Call& call);
   std::string element_at(const Call& call);
+  std::string rounded(const Call& call);
   std::string pairs_special(const Expr& node, const Call& call);
   std::string structure(const Call& call);
   std::string named_structure(const Expr& node, const Call& call);
