@@ -60,7 +60,60 @@ std::string truncation_unit(const std::string& unit) {
   return "";
 }
 
-// The structure argument of json_transform; "" for types it has not.
+bool holds_integer(const DataType& type) {
+  if (type.id == TypeId::kArray || type.id == TypeId::kMap) return holds_integer(*type.element);
+  if (type.id != TypeId::kStruct) return is_integer(type.id);
+  return std::any_of(type.fields->begin(), type.fields->end(),
+                     [](const Field& field) { return holds_integer(field.type); });
+}
+
+// The engine's type with JSON for each whole number outside of keys: it would round fractions and
+// read texts and truth values as numbers.
+std::string json_type(const DataType& type) {
+  if (!holds_integer(type)) return duckdb_type(type);
+  if (type.id == TypeId::kArray) return json_type(*type.element) + "[]";
+  if (type.id == TypeId::kMap)
+    return fmt::format("MAP({}, {})", duckdb_type(*type.key), json_type(*type.element));
+  if (type.id != TypeId::kStruct) return "JSON";
+  std::string fields;
+  for (const Field& field : *type.fields) {
+    fields += fmt::format("{}{} {}", fields.empty() ? "" : ", ", duckdb_name(field.name),
+                          json_type(field.type));
+  }
+  return "STRUCT(" + fields + ")";
+}
+
+// A value of that type with the whole numbers read.
+std::string read_integers(const std::string& value, const DataType& type, int depth) {
+  if (!holds_integer(type)) return value;
+  const std::string item = fmt::format("sl_json_{}", depth);
+  if (type.id == TypeId::kArray) {
+    return fmt::format("list_transform({}, lambda {}: {})", value, item,
+                       read_integers(item, *type.element, depth + 1));
+  }
+  if (type.id == TypeId::kMap) {
+    return fmt::format(
+        "map_from_entries(list_transform(map_entries({}), lambda {}: {{'key': {}.key, 'value': "
+        "{}}}))",
+        value, item, item, read_integers(item + ".value", *type.element, depth + 1));
+  }
+  if (type.id != TypeId::kStruct) {
+    return fmt::format(
+        "CASE WHEN regexp_full_match(CAST({0} AS VARCHAR), '-?[0-9]+') THEN TRY_CAST(CAST({0} AS "
+        "VARCHAR) AS {1}) END",
+        value, duckdb_type(type));
+  }
+  std::string fields;
+  for (const Field& field : *type.fields) {
+    const std::string name = duckdb_string(field.name);
+    fields += fmt::format(
+        "{}{}: {}", fields.empty() ? "" : ", ", name,
+        read_integers(fmt::format("struct_extract({}, {})", value, name), field.type, depth + 1));
+  }
+  return fmt::format("CASE WHEN {} IS NOT NULL THEN {{{}}} END", value, fields);
+}
+
+// The structure argument of json_transform for json_type; "" for types it has not.
 std::string json_structure(const DataType& type) {
   switch (type.id) {
     case TypeId::kStruct: {
@@ -77,8 +130,7 @@ std::string json_structure(const DataType& type) {
       return element.empty() ? "" : "[" + element + "]";
     }
     case TypeId::kMap: {
-      const std::string text = duckdb_type(type);
-      return text.empty() ? "" : json_string(text);
+      return duckdb_type(type).empty() ? "" : json_string(json_type(type));
     }
     case TypeId::kBinary:
     case TypeId::kInterval:
@@ -86,7 +138,7 @@ std::string json_structure(const DataType& type) {
     case TypeId::kVoid:
       return "";
     default:
-      return json_string(duckdb_type(type));
+      return json_string(json_type(type));
   }
 }
 
@@ -887,10 +939,13 @@ std::string DuckdbPrinter::special(const Expr& node, const Call& call) {
       return "";
     }
     const std::string text = as_string(call.args[0]);
-    return fmt::format(
+    const std::string transformed = fmt::format(
         "json_transform(CASE WHEN json_valid({0}) THEN {0} WHEN {0} IS NOT NULL THEN '{1}' END, "
         "{2})",
         text, type->id == TypeId::kStruct ? "{}" : "null", duckdb_string(structure));
+    if (!holds_integer(*type)) return transformed;
+    return fmt::format("list_transform([{}], lambda sl_json: {})[1]", transformed,
+                       read_integers("sl_json", *type, 0));
   }
   if (name == "to_json") {
     const std::string value = expr(call.args[0]);

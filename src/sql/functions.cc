@@ -437,8 +437,7 @@ const std::vector<Function>& table() {
 
       // --- JSON ---
       {"get_json_object", 2, 2, kScalar, "!", kString, "the path must be a constant without [*]"},
-      {"from_json", 2, 3, kScalar, "!", kAny,
-       "the schema must be a constant; no options; a fraction read as an integer is rounded"},
+      {"from_json", 2, 3, kScalar, "!", kAny, "the schema must be a constant; no options"},
       {"to_json", 1, 1, kScalar, "!", kString, "null fields are left out; no timestamps"},
       {"json_array_length", 1, 1, kScalar,
        "CASE WHEN json_valid($s1) AND json_type($s1) = 'ARRAY' THEN CAST(json_array_length($s1) AS "
