@@ -55,13 +55,14 @@ class Program {
   virtual ~Program() = default;
 
   // Runs the files and every function that gives a dataset's rows. Errors are of the interpreter
-  // (kNotFound PYTHON_FAILED); those of the files are in the declarations.
+  // (PYTHON_FAILED: kNotFound without the package, kInvalidArgument if their code ends it); those
+  // of the files are in the declarations.
   virtual Result<ProgramDeclarations> declare(const PipelineSpec& spec,
                                               const std::vector<PipelineFile>& files) = 0;
 
   // Calls a function of the declarations with the version of the last snapshot that was processed.
   // None: there is no newer snapshot now. Errors: those of the user's code, with its traceback;
-  // kNotFound PYTHON_FAILED.
+  // kInvalidArgument PYTHON_FAILED.
   virtual Result<std::optional<ProgramSnapshot>> next_snapshot(
       const std::string& function, const std::optional<ProgramVersion>& latest) = 0;
 };
