@@ -58,6 +58,7 @@ class Planner {
     }
     SL_TRY(read_commits());
     SL_TRY(choose_mode());
+    SL_TRY(add_state_before());
     SL_TRY(choose_schema());
     SL_TRY(list_changes());
     return std::move(plan_);
@@ -81,7 +82,9 @@ class Planner {
 
   Status read_commits();
   Status choose_mode();
+  Status add_state_before();
   Status choose_schema();
+  bool removes_older_rows(Version version) const;
   Status check_stream_schema();
   bool is_restore(Version version) const;
   bool restored_without(const State& state) const;
@@ -94,7 +97,10 @@ class Planner {
   delta::LogFiles log_;
   std::map<Version, int64_t> file_times_;
   ChangePlan plan_;
-  std::vector<State> states_;  // the start's, then one for each change in the range
+  // The start's, then one for each change in the range; before them that of the version before, if
+  // the first commit has rows of it.
+  std::vector<State> states_;
+  bool start_has_metadata_ = false;
   std::vector<CommitFiles> commits_;
   // First versions of the range that a feed does not cover.
   std::optional<Version> without_legacy_;
@@ -262,6 +268,10 @@ Status Planner::read_commits() {
         SL_ASSIGN(next->schema, delta::parse_schema(next->metadata.schema_string));
         states_.push_back({version, std::move(next)});
       }
+    } else {
+      start_has_metadata_ = std::any_of(actions.begin(), actions.end(), [](const Action& action) {
+        return std::holds_alternative<delta::Metadata>(action);
+      });
     }
     const Snapshot& state = *states_.back().definition;
     const bool legacy = records_changes(state);
@@ -335,6 +345,27 @@ Status Planner::check_columns(const Snapshot& definition) const {
   return {};
 }
 
+// Whether the changes of a commit hold rows as the version before had them: those of files that it
+// removes.
+bool Planner::removes_older_rows(Version version) const {
+  const CommitFiles& commit = commits_[static_cast<size_t>(version - plan_.first)];
+  if (commit.removes.empty()) return false;
+  if (plan_.mode == FeedMode::kAutomatic) return true;
+  return commit.recorded.empty() && !commit.is_empty_merge;
+}
+
+// One commit may replace both the rows and the columns: the rows it deletes have the columns
+// before.
+Status Planner::add_state_before() {
+  if (!start_has_metadata_ || plan_.first == 0 || commits_.empty() ||
+      !removes_older_rows(plan_.first)) {
+    return {};
+  }
+  SL_ASSIGN(const auto before, table_.snapshot(plan_.first - 1));
+  states_.insert(states_.begin(), {before->version, without_files(*before)});
+  return {};
+}
+
 // The newest schema reads an unmapped table's recorded feed, where it can; a mapped table's and
 // the automatic feed are read by the end's.
 Status Planner::choose_schema() {
@@ -353,13 +384,28 @@ Status Planner::choose_schema() {
     const auto why = why_unreadable(*states_[i].definition, *plan_.definition);
     if (!why) continue;
     const Version split = states_[i + 1].from;
+    // Columns that RESTORE takes back are left out of the rows that go with them.
+    const bool splits_commit =
+        removes_older_rows(split) && !(why->column_is_missing && is_restore(split));
+    if (!splits_commit && split == plan_.first) continue;
+    std::string advice;
+    const auto read = [&](Version first, Version last) {
+      if (first > last) return;
+      advice += fmt::format("{} [{} , {}]", advice.empty() ? ". Read" : " and", first, last);
+    };
+    read(plan_.first, split - 1);
+    read(splits_commit ? split + 1 : split, plan_.last);
+    if (splits_commit) {
+      advice = fmt::format(
+          ", which also deletes rows as they were: no range with version {} can be read{}", split,
+          advice);
+    }
     return invalid_argument(plan_.mode == FeedMode::kAutomatic
                                 ? "DELTA_CHANGELOG_SCHEMA_CHANGE_IN_RANGE"
                                 : "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE",
                             "the change data of {} for range [{} , {}] spans a schema change: {} "
-                            "at version {}. Read [{} , {}] and [{} , {}]",
-                            table_.path(), plan_.first, plan_.last, why->why, split, plan_.first,
-                            split - 1, split, plan_.last);
+                            "at version {}{}",
+                            table_.path(), plan_.first, plan_.last, why->why, split, advice);
   }
   return {};
 }
@@ -386,7 +432,7 @@ Status Planner::check_stream_schema() {
     return invalid_data("DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE",
                         "the stream of {} cannot go on over version {}: between it and the "
                         "stream's columns {}; begin a new stream after it, without its checkpoint",
-                        table_.path(), state.from, why->why);
+                        table_.path(), std::max(state.from, plan_.first), why->why);
   }
   return {};
 }

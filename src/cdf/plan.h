@@ -79,8 +79,9 @@ struct ChangePlan {
 // first version that no feed covers), DELTA_CHANGELOG_REQUIRES_ROW_TRACKING and
 // DELTA_CHANGELOG_ROW_TRACKING_DISABLED_IN_RANGE (automatic mode asked for),
 // DELTA_CHANGELOG_SCHEMA_CHANGE_IN_RANGE and DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE
-// (with the two ranges to read instead), DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS; kNotFound
-// DELTA_VERSION_NOT_FOUND, DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION; kUnsupported features and
+// (with the ranges to read instead; a commit that deletes rows with columns that its own cannot
+// read is in none), DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS; kNotFound DELTA_VERSION_NOT_FOUND,
+// DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION; kUnsupported features and
 // DELTA_CHANGE_DATA_INCOMPLETE_REMOVE; kCorrupt DELTA_ROW_ID_MISSING,
 // DELTA_CHANGE_DATA_FILE_UNCHANGED; those of Table.
 // With a stream's definition, schema changes are kInvalidData DELTA_SCHEMA_CHANGED_WITH_VERSION (a

@@ -222,6 +222,51 @@ TEST_F(PlanTest, OtherSchemaChangesSplitTheRange) {
               HasSubstr("NOT NULL column x was added"));
 }
 
+TEST_F(PlanTest, ACommitThatReplacesRowsAndColumnsIsLeftOut) {
+  const Schema three = one_more("x", TypeId::kLong);
+  const auto replaces = [&](const Properties& properties, const Schema& before, const Schema& after,
+                            const std::string& operation) {
+    store_ = storage::make_memory_store();
+    table_ = delta::open_table(store_);
+    next_ = 0;
+    commit({protocol(), metadata(properties, before)});
+    commit({add("a")});
+    commit({remove("a"), metadata(properties, after), add("b")}, operation);
+    commit({add("c")});
+  };
+  const std::string replace = "CREATE OR REPLACE TABLE";
+  for (const auto& properties : {kLegacy, kTracked}) {
+    SCOPED_TRACE(properties.begin()->first);
+    replaces(properties, three, delta::two_columns(), replace);
+    const Error why = error(version(1));
+    EXPECT_EQ(why.code, properties == kLegacy ? "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE"
+                                              : "DELTA_CHANGELOG_SCHEMA_CHANGE_IN_RANGE");
+    EXPECT_THAT(why.message, HasSubstr("column x was renamed or dropped at version 2"));
+    EXPECT_THAT(why.message, HasSubstr("Read [1 , 1] and [3 , 3]"));
+    EXPECT_TRUE(plan(version(1), version(1)).ok());
+    EXPECT_TRUE(plan(version(3), version(3)).ok());
+    EXPECT_THAT(error(version(2)).message, HasSubstr("version 2 can be read. Read [3 , 3]"));
+    EXPECT_THAT(error(version(1), version(2)).message, HasSubstr("Read [1 , 1]"));
+    EXPECT_EQ(error(version(2), version(2)).code, why.code);
+    // A stream that begins after the replacement but reads over it.
+    const auto columns = plan(version(3))->definition;
+    RangeRequest request;
+    request.start = version(2);
+    request.stream_definition = columns;
+    const auto streamed = plan(request);
+    ASSERT_FALSE(streamed.ok());
+    EXPECT_EQ(streamed.error().code, "DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE");
+    EXPECT_THAT(streamed.error().message, HasSubstr("over version 2"));
+    // More columns, the same ones, and those that RESTORE takes back.
+    replaces(properties, delta::two_columns(), three, replace);
+    EXPECT_THAT(lines(plan(version(1))), ElementsAre("1: +a", "2: -a +b", "3: +c"));
+    EXPECT_THAT(lines(plan(version(2))), ElementsAre("2: -a +b", "3: +c"));
+    replaces(properties, three, delta::two_columns(), "RESTORE");
+    EXPECT_THAT(lines(plan(version(2))), ElementsAre("2: -a +b", "3: +c"));
+    EXPECT_THAT(error(version(1)).message, HasSubstr("Read [1 , 1] and [2 , 3]"));
+  }
+}
+
 TEST_F(PlanTest, MappedColumnsAreToldApartByTheirStoredNames) {
   const auto mapped = [](const std::string& physical) {
     Schema schema = one_more("x", TypeId::kLong);
