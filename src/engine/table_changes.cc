@@ -5,8 +5,10 @@
 #include <charconv>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "base/error.h"
+#include "delta/log_files.h"
 #include "duck/change_scan.h"
 #include "engine/names.h"
 #include "engine/relations.h"
@@ -43,6 +45,48 @@ Result<delta::Table> existing(delta::Table table) {
   SL_ASSIGN(const bool exists, table.exists());
   if (exists) return table;
   return not_found("DELTA_MISSING_DELTA_TABLE", "there is no Delta table at {}", table.path());
+}
+
+// A table made anew has other commits, if only in the time of their files.
+using NewestCommit = std::pair<delta::Version, int64_t>;  // its version and its file's time, ms
+
+Result<NewestCommit> newest_commit(const delta::Table& table) {
+  SL_ASSIGN(const auto log, delta::list_log(table.store().get(), table.path()));
+  const delta::Version latest = log.latest();
+  const auto found = log.commits.find(latest);
+  return NewestCommit(latest, found == log.commits.end() ? 0 : found->second.modified_ms);
+}
+
+Status check_id(const delta::Table& table, const std::string& id_before, const std::string& id) {
+  if (id == id_before) return {};
+  return invalid_data("DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE",
+                      "{} was dropped and made anew while its changes were followed (table id {}, "
+                      "before {}): follow those of the new table from its version 0 on",
+                      table.path(), id, id_before);
+}
+
+Status check_id(const delta::Table& table, const std::string& id_before) {
+  SL_ASSIGN(const auto snapshot, table.snapshot());
+  return check_id(table, id_before, snapshot->metadata.id);
+}
+
+// Until the version that the request starts with is there; a start in time is at once. `seen`: the
+// newest commit before the last look. Errors: another table has taken the place of the one
+// followed.
+Status wait_for_start(const delta::Table& table, const std::string& table_id,
+                      const cdf::RangeRequest& request, NewestCommit seen, int poll_ms,
+                      const std::atomic<bool>& stop) {
+  const auto* const next = std::get_if<delta::Version>(&request.start);
+  while (next != nullptr && !stop) {
+    SL_ASSIGN(const auto newest, newest_commit(table));
+    if (newest.first >= *next) return {};
+    if (newest != seen) SL_TRY(check_id(table, table_id));
+    seen = newest;
+    for (int waited = 0; waited < poll_ms && !stop; waited += 50) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -125,35 +169,36 @@ Status show_changes(const Context& context, const ChangesOptions& options, const
   if (options.to) {
     SL_ASSIGN(request.end, parse_bound(*context.connection, *options.to));
   }
+  // What follows may start with the next commit: so goes on what was stopped.
+  if (const auto* const start = std::get_if<delta::Version>(&request.start);
+      start != nullptr && options.follow) {
+    SL_ASSIGN(const auto latest, table.latest_version());
+    if (*start == latest + 1) request.tolerate_out_of_range = true;
+  }
+  std::string table_id;
   bool is_first = true;
   while (!stop) {
-    SL_ASSIGN(const auto plan, cdf::plan_changes(table, request));
+    SL_ASSIGN(const auto seen, newest_commit(table));
+    auto plan = cdf::plan_changes(table, request);
+    if (!is_first && !plan.ok()) SL_TRY(check_id(table, table_id));
+    if (!plan.ok()) return std::move(plan).error();
+    if (is_first) table_id = plan->definition->metadata.id;
+    SL_TRY(check_id(table, table_id, plan->definition->metadata.id));
     // What follows is asked for only where there is something; the first answer may be empty.
-    if (is_first || !plan.commits.empty()) {
-      SL_ASSIGN(const auto scan, duck::scan_changes(*context.connection, table, plan));
+    if (is_first || !plan->commits.empty()) {
+      SL_ASSIGN(const auto scan, duck::scan_changes(*context.connection, table, *plan));
       auto shown = show(fmt::format("SELECT * FROM {} AS changes ORDER BY {}", scan->sql(),
                                     cdf::kCommitVersionColumn));
       if (!shown.ok()) {
         if (stop && shown.error().kind == ErrorKind::kCancelled && options.follow) return {};
-        auto missing = cdf::find_missing_file(context.store.get(), plan);
+        auto missing = cdf::find_missing_file(context.store.get(), *plan);
         return missing ? *std::move(missing) : std::move(shown).error();
       }
       is_first = false;
     }
     if (!options.follow) return {};
-    if (plan.first <= plan.last) request.start = plan.last + 1;
-    // The next commit makes a version of its own: until then there is nothing to plan.
-    while (!stop) {
-      if (const auto* const next = std::get_if<delta::Version>(&request.start)) {
-        SL_ASSIGN(const auto latest, table.latest_version());
-        if (latest >= *next) break;
-      } else {
-        break;
-      }
-      for (int waited = 0; waited < options.poll_ms && !stop; waited += 50) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      }
-    }
+    if (plan->first <= plan->last) request.start = plan->last + 1;
+    SL_TRY(wait_for_start(table, table_id, request, seen, options.poll_ms, stop));
   }
   return {};
 }

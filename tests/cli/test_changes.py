@@ -48,16 +48,57 @@ def test_mistakes(lake, arguments, code, text):
     assert text in process.stderr
 
 
-def test_follow_prints_each_commit_and_stops_when_asked(lake):
-    process = subprocess.Popen([str(PROGRAM), "changes", "t", "--warehouse", str(lake), "--from", "3", "--follow",
-                                "--interval", "0.1", "--format", "ndjson"],
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ})
-    try:
-        assert kinds(process.stdout.readline()) == [("delete", 3)]
-        sql_text(lake, "INSERT INTO t VALUES (2, 'c')")
-        assert kinds(process.stdout.readline()) == [("insert", 4)]
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == 0
-        assert process.stderr.read() == ""
-    finally:
+@pytest.fixture
+def follow(lake):
+    started = []
+
+    def start(*arguments):
+        started.append(subprocess.Popen(
+            [str(PROGRAM), "changes", "t", "--warehouse", str(lake), "--follow", "--interval", "0.1", "--format",
+             "ndjson", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ}))
+        return started[-1]
+
+    yield start
+    for process in started:
         process.kill()
+
+
+def stop(process):
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=30) == 0
+    assert process.stderr.read() == ""
+
+
+def test_follow_prints_each_commit_and_stops_when_asked(lake, follow):
+    process = follow("--from", "3")
+    assert kinds(process.stdout.readline()) == [("delete", 3)]
+    sql_text(lake, "INSERT INTO t VALUES (2, 'c')")
+    assert kinds(process.stdout.readline()) == [("insert", 4)]
+    stop(process)
+
+
+def test_follow_goes_on_with_the_next_commit(lake, follow):
+    process = follow("--from", "4")
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(timeout=1)
+    sql_text(lake, "INSERT INTO t VALUES (2, 'c')")
+    assert kinds(process.stdout.readline()) == [("insert", 4)]
+    stop(process)
+    process = follow("--from", "6")
+    assert process.wait(timeout=30) == 1
+    assert "DELTA_CDC_START_VERSION_AFTER_LATEST" in process.stderr.read()
+
+
+# With fewer versions than before, as many, and more.
+@pytest.mark.parametrize("versions", [2, 4, 6])
+def test_follow_notices_a_table_that_was_made_anew(lake, follow, versions):
+    process = follow("--from", "3")
+    assert kinds(process.stdout.readline()) == [("delete", 3)]
+    path = lake / "main" / "default" / "t"
+    call("sql", "--warehouse", lake.parent / "other", "-c", "CREATE TABLE t (id INT, v STRING);" + ";".join(
+        f"INSERT INTO t VALUES ({i}, 'n')" for i in range(1, versions)))
+    path.rename(lake.parent / "before")
+    (lake.parent / "other" / "main" / "default" / "t").rename(path)
+    assert process.wait(timeout=30) == 1
+    assert "DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE" in process.stderr.read()
+    assert process.stdout.read() == ""
