@@ -64,7 +64,7 @@ struct SourcePlan {
 struct BatchPlan {
   int64_t batch = 0;
   int64_t time_us = 0;     // current_timestamp() of the batch
-  std::string definition;  // fingerprint of the flow's text
+  std::string definition;  // Flow::definition
   std::string target_id;   // Delta table id; empty while there is no table
   // State version the batch builds on, -1 for none: a re-run reads this one when its own state
   // commit is already there.

@@ -78,6 +78,9 @@ void FlowRun::add_metric(const char* name, double value) { report_.metrics[name]
 void FlowRun::analyze(std::vector<Error>* errors) {
   sources_ =
       FlowSources::analyze(context_.graph, flow_, context_.spec, *context_.warehouse, errors);
+  // A view of the warehouse is redefined without this flow's being touched.
+  if (const auto texts = sources_.texts_of_views(); !texts.empty())
+    flow_.definition += "+" + fingerprint(texts);
   if (flow_.declaration) {
     declaration_ = flow_.declaration;
     if (sources_.reads_feed()) {

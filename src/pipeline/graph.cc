@@ -36,15 +36,6 @@ std::string suggestion(const std::string& name, const std::vector<std::string>& 
   return near ? fmt::format(" (did you mean '{}'?)", *near) : "";
 }
 
-std::string fingerprint(const std::string& text) {
-  uint64_t hash = 1469598103934665603ull;
-  for (const char c : text) {
-    hash ^= static_cast<unsigned char>(c);
-    hash *= 1099511628211ull;
-  }
-  return fmt::format("{:016x}", hash);
-}
-
 Error at(const SourcePlace& place, Error error) {
   if (!error.place) error.place = place;
   return error;
@@ -780,6 +771,15 @@ const char* flow_label(const Flow& flow) {
 }
 
 }  // namespace
+
+std::string fingerprint(const std::string& text) {
+  uint64_t hash = 1469598103934665603ull;
+  for (const char c : text) {
+    hash ^= static_cast<unsigned char>(c);
+    hash *= 1099511628211ull;
+  }
+  return fmt::format("{:016x}", hash);
+}
 
 const char* to_string(DatasetKind kind) {
   switch (kind) {

@@ -50,8 +50,10 @@ struct Flow {
   // A function of the pipeline's program gives the snapshots and versions of AUTO CDC FROM
   // SNAPSHOT, by this name; the query means nothing then.
   std::string snapshot_function;
-  std::vector<size_t> upstream;     // tables of this pipeline it reads, through views
-  std::string definition;           // fingerprint of its text and of the views it reads
+  std::vector<size_t> upstream;  // tables of this pipeline it reads, through views
+  // Fingerprint of its text and of the views of this pipeline that it reads; once its sources are
+  // known, "+" and that of the views of the warehouse, if it reads any.
+  std::string definition;
   bool mentions_metadata = false;   // its text or its views' name _metadata
   bool mentions_row_index = false;  // … and row_index or the whole of it
   SourcePlace place;
@@ -81,6 +83,9 @@ struct BuiltGraph {
 BuiltGraph build_graph(const PipelineSpec& spec, storage::Store& store,
                        const catalog::Warehouse& warehouse,
                        const ProgramDeclarations& declared = {});
+
+// Of a text, to tell whether it is another one.
+std::string fingerprint(const std::string& text);
 
 // Text picture: for each target its flows and what they read.
 std::string draw_graph(const PipelineSpec& spec, const Graph& graph);

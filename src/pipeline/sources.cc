@@ -186,6 +186,10 @@ class SourceAnalyzer {
       if (!parsed.ok()) return fail(use.place, parsed.error());
       FlowSources::ViewUse expanded{*parsed, (*view)->columns, {}};
       out_.view_at_[at] = expanded;
+      out_.view_texts_[fold_name(name->to_string())] = fmt::format(
+          "{} in {}.{}: {}", name->to_string(), (*view)->catalog, (*view)->schema, (*view)->sql);
+      for (const auto& column : (*view)->columns)
+        out_.view_texts_[fold_name(name->to_string())] += ", " + column;
       const catalog::Defaults inside{(*view)->catalog.empty() ? name->catalog : (*view)->catalog,
                                      (*view)->schema.empty() ? name->schema : (*view)->schema};
       query(*expanded.query, inside, false);
@@ -261,6 +265,12 @@ FlowSources FlowSources::analyze(const Graph& graph, const Flow& flow, const Pip
 bool FlowSources::reads_feed() const {
   return std::any_of(sources_.begin(), sources_.end(),
                      [](const Source& source) { return source.is_feed(); });
+}
+
+std::string FlowSources::texts_of_views() const {
+  std::string texts;
+  for (const auto& [name, text] : view_texts_) texts += text + "\n";
+  return texts;
 }
 
 std::optional<size_t> FlowSources::source_of(const sql::TableUse& use) const {

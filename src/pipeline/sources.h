@@ -56,6 +56,8 @@ class FlowSources {
   const std::vector<Source>& sources() const { return sources_; }
   // Whether one of them is a change data feed.
   bool reads_feed() const;
+  // What the warehouse's views that it reads say, those inside others too; empty: it reads none.
+  std::string texts_of_views() const;
   // Datasets that are views with expectations, each once.
   std::set<size_t> expecting_views() const;
 
@@ -85,8 +87,9 @@ class FlowSources {
   };
 
   std::vector<Source> sources_;
-  std::map<std::string, size_t> source_at_;  // place of use -> sources_
-  std::map<std::string, ViewUse> view_at_;   // place of use -> view
+  std::map<std::string, size_t> source_at_;        // place of use -> sources_
+  std::map<std::string, ViewUse> view_at_;         // place of use -> view
+  std::map<std::string, std::string> view_texts_;  // of the warehouse, by name
 
   friend class SourceAnalyzer;
 };

@@ -117,7 +117,12 @@ Result<std::unique_ptr<ViewChange>> Follower::groups() {
 // What keeps a refresh from being incremental, apart from the sources' changes; empty: nothing.
 std::string obstacle(const ViewRefresh& refresh, const ViewShape& shape) {
   if (shape.kind == ViewShape::Kind::kOther) return shape.why;
-  if (refresh.checkpoint.definition() != refresh.plan.definition) return "its definition changed";
+  const auto& before = refresh.checkpoint.definition();
+  const auto& now = refresh.plan.definition;
+  if (before != now) {
+    const bool same_text = before.substr(0, before.find('+')) == now.substr(0, now.find('+'));
+    return same_text ? "a view that it reads was defined anew" : "its definition changed";
+  }
   if (!refresh.target.dataset().options.expectations.empty()) return "it has expectations";
   const auto edits = refresh.target.hand_edits(*refresh.view, nullptr);
   if (!edits.ok() || !edits->empty()) return "its rows were changed by others";

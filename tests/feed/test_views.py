@@ -178,3 +178,29 @@ def test_why_a_view_is_computed_anew(tmp_path):
     views["rows"] = ("SELECT id, v + 1 AS v FROM main.default.a", True)
     pipeline(tmp_path, views, "")
     assert "its definition changed" in refreshed("SELECT 1")
+
+
+def test_a_view_of_the_warehouse_is_defined_anew(tmp_path):
+    warehouse = tmp_path / "w"
+    query(warehouse, "CREATE TABLE main.default.a (id INT, p STRING); INSERT INTO main.default.a VALUES (1, 'a'), (2, 'b'); "
+                     "CREATE VIEW main.default.inner_view AS SELECT id, p FROM main.default.a WHERE p = 'a'; "
+                     "CREATE VIEW main.default.outer_view AS SELECT id FROM main.default.inner_view")
+    views = {"rows": ("SELECT id FROM main.default.outer_view", True)}
+    pipeline(tmp_path, views, "")
+    assert run_pipeline(tmp_path / "p", warehouse).ok
+
+    def refreshed(change):
+        query(warehouse, change)
+        assert run_pipeline(tmp_path / "p", warehouse).ok
+        assert bag(query(warehouse, "SELECT * FROM main.default.rows")) == bag(query(warehouse, views["rows"][0]))
+        return chosen(warehouse)["rows"]
+
+    anew = "FULL: a view that it reads was defined anew"
+    assert "INCREMENTAL" in refreshed("INSERT INTO main.default.a VALUES (3, 'a')")
+    assert anew in refreshed("CREATE OR REPLACE VIEW main.default.inner_view AS SELECT id, p FROM main.default.a WHERE p = 'b'")
+    assert "INCREMENTAL" in refreshed("INSERT INTO main.default.a VALUES (4, 'b'), (5, 'a')")
+    assert anew in refreshed("DROP VIEW main.default.outer_view; "
+                             "CREATE VIEW main.default.outer_view AS SELECT id + 10 AS id FROM main.default.inner_view; "
+                             "INSERT INTO main.default.a VALUES (6, 'b')")
+    assert "INCREMENTAL" in refreshed("UPDATE main.default.a SET p = 'b' WHERE id = 1")
+    assert anew in refreshed("CREATE OR REPLACE VIEW main.default.outer_view (id) AS SELECT 1 - id FROM main.default.inner_view")
