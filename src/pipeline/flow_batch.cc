@@ -941,7 +941,9 @@ Status FlowRun::execute_write(const BatchPlan& plan) {
   duck::TableChange change{rows, "", replace, false};
   std::unique_ptr<ViewChange> view;
   if (flow_.kind == FlowKind::kMaterialize) {
-    refresh_plan_ = "FULL: it has no rows that a difference could be told from";
+    refresh_plan_ = checkpoint_->last_batch() < 0 && target->files.empty()
+                        ? "FULL: it is new"
+                        : "FULL: it has no rows that a difference could be told from";
     if (target_->is_current(*target) && can_compare(*target, schema)) {
       SL_ASSIGN(view, refresh_view(plan, target, select, rows, &execution.scans));
       change = view->change();

@@ -11,6 +11,7 @@
 #include "pipeline/file_reader.h"
 #include "pipeline/glob.h"
 #include "pipeline/stream_check.h"
+#include "pipeline/view_shape.h"
 #include "sql/duckdb_printer.h"
 
 namespace strandline::pipeline {
@@ -774,7 +775,7 @@ Result<bool> FlowRun::plan_next(BatchPlan* plan, bool* has_data) {
     const bool same = checkpoint_->last_batch() >= 0 && checkpoint_->pinned() == plan->pinned &&
                       checkpoint_->pinned_ids() == plan->pinned_ids &&
                       checkpoint_->definition() == plan->definition && target_->is_current(*target);
-    *has_data = *has_data || !same;
+    *has_data = *has_data || !same || !why_it_changes_by_itself(*flow_.query, sources_).empty();
   }
   *has_data = *has_data || loads_once();
   if (!*has_data && !note) return false;

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "sql/clock_calls.h"
 #include "sql/duckdb_printer.h"
 #include "sql/functions.h"
 
@@ -18,15 +19,7 @@ struct Contents {
   bool aggregate = false;
   bool window = false;
   bool subquery = false;
-  std::string clock;  // the function that asks for the time
 };
-
-bool asks_for_time(const sql::Call& call) {
-  static const std::set<std::string> kClocks = {"current_timestamp", "now", "current_date",
-                                                "curdate", "localtimestamp"};
-  return kClocks.contains(call.name.text) ||
-         (call.args.empty() && call.name.text == "unix_timestamp");
-}
 
 void look_into(const sql::ExprPtr& expr, Contents* found) {
   if (!expr) return;
@@ -42,7 +35,6 @@ void look_into(const sql::ExprPtr& expr, Contents* found) {
     found->window = found->window || call->over.has_value() ||
                     (function != nullptr && function->kind == sql::FunctionKind::kWindow);
     found->aggregate = found->aggregate || (is_aggregate && !call->over);
-    if (asks_for_time(*call)) found->clock = call->name.text;
   }
   sql::for_each_child(*expr, [&](const sql::ExprPtr& child) { look_into(child, found); });
 }
@@ -79,7 +71,6 @@ std::string Reader::of_expression(const sql::ExprPtr& expr, bool may_aggregate) 
   const Contents found = contents(expr);
   if (found.subquery) return "it has a subquery in an expression";
   if (found.window) return "it has a window function";
-  if (!found.clock.empty()) return fmt::format("it asks for the time ({})", found.clock);
   if (found.aggregate && !may_aggregate) return "it aggregates what it then reads on";
   return {};
 }
@@ -267,9 +258,22 @@ bool find_names(const sql::RelationPtr& relation, const FlowSources& sources,
 
 }  // namespace
 
-ViewShape shape_of(const sql::Query& query, const FlowSources& sources) {
+std::string why_it_changes_by_itself(const sql::Query& query, const FlowSources& sources) {
   if (const auto names = sql::nondeterministic_calls(query); !names.empty())
-    return other(fmt::format("it calls {}()", names.front().text));
+    return fmt::format("it calls {}()", names.front().text);
+  if (const auto names = sql::clock_calls(query); !names.empty())
+    return fmt::format("it asks for the time ({})", names.front().text);
+  for (const auto& use : sql::table_uses(query)) {
+    const auto* const view = sources.view_of(use);
+    if (view == nullptr) continue;
+    if (auto why = why_it_changes_by_itself(*view, sources); !why.empty()) return why;
+  }
+  return {};
+}
+
+ViewShape shape_of(const sql::Query& query, const FlowSources& sources) {
+  if (auto why = why_it_changes_by_itself(query, sources); !why.empty())
+    return other(std::move(why));
   for (const auto& source : sources.sources()) {
     if (source.kind != SourceKind::kTable) return other("it reads what is no Delta table");
   }

@@ -34,6 +34,10 @@ struct ViewShape {
   sql::QueryPtr of_groups;  // the view's query, for the groups in kGroupsTable alone
 };
 
+// What in the query or the views it reads makes its result another one while its tables stay as
+// they are, as "it calls rand()"; empty: nothing.
+std::string why_it_changes_by_itself(const sql::Query& query, const FlowSources& sources);
+
 ViewShape shape_of(const sql::Query& query, const FlowSources& sources);
 
 // The query with further columns, each a column of a source given as {source's name, column}.

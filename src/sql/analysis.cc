@@ -3,6 +3,7 @@
 #include <array>
 #include <functional>
 
+#include "sql/clock_calls.h"
 #include "sql/duckdb_printer.h"
 #include "sql/names.h"
 
@@ -222,6 +223,22 @@ std::vector<Name> nondeterministic_calls(const Query& query) {
   std::vector<Name> found;
   Walker walker;
   walker.on_expr = [&](const Expr& node) { add_nondeterministic(node, found); };
+  walker.query(query);
+  return found;
+}
+
+std::vector<Name> clock_calls(const Query& query) {
+  constexpr std::array<std::string_view, 5> kClocks = {"current_timestamp", "now", "current_date",
+                                                       "curdate", "localtimestamp"};
+  std::vector<Name> found;
+  Walker walker;
+  walker.on_expr = [&](const Expr& node) {
+    const auto* call = node.as<Call>();
+    if (call == nullptr) return;
+    if (std::find(kClocks.begin(), kClocks.end(), call->name.text) != kClocks.end() ||
+        (call->args.empty() && call->name.text == "unix_timestamp"))
+      found.push_back(call->name);
+  };
   walker.query(query);
   return found;
 }

@@ -162,7 +162,7 @@ def test_why_a_view_is_computed_anew(tmp_path):
     views = {"rows": ("SELECT id, v FROM main.default.a", True)}
     pipeline(tmp_path, views, "")
     assert run_pipeline(tmp_path / "p", warehouse).ok
-    assert "FULL: it has no rows" in chosen(warehouse)["rows"]
+    assert "FULL: it is new" in chosen(warehouse)["rows"]
 
     def refreshed(change):
         query(warehouse, change)
@@ -204,3 +204,38 @@ def test_a_view_of_the_warehouse_is_defined_anew(tmp_path):
                              "INSERT INTO main.default.a VALUES (6, 'b')")
     assert "INCREMENTAL" in refreshed("UPDATE main.default.a SET p = 'b' WHERE id = 1")
     assert anew in refreshed("CREATE OR REPLACE VIEW main.default.outer_view (id) AS SELECT 1 - id FROM main.default.inner_view")
+
+
+def test_what_changes_by_itself_is_computed_anew(tmp_path):
+    warehouse = tmp_path / "w"
+    query(warehouse, "CREATE TABLE main.default.a (id INT, ts TIMESTAMP); "
+                     "INSERT INTO main.default.a SELECT 1, current_timestamp() + INTERVAL 4 SECONDS; "
+                     "INSERT INTO main.default.a SELECT 2, current_timestamp() + INTERVAL 1 DAY; "
+                     "CREATE VIEW main.default.coming AS SELECT id FROM main.default.a WHERE ts > now(); "
+                     "CREATE VIEW main.default.chance AS SELECT id, uuid() AS u FROM main.default.a")
+    views = {
+        "later": ("SELECT id FROM main.default.a WHERE ts > current_timestamp", True),
+        "later_by_view": ("SELECT id FROM main.default.coming", True),
+        "chosen_by_view": ("SELECT id, u FROM main.default.chance", True),
+        "still": ("SELECT id FROM main.default.a", True),
+    }
+    pipeline(tmp_path, views, "")
+
+    def rows(name):
+        return query(warehouse, f"SELECT * FROM main.default.{name} ORDER BY id")
+
+    assert run_pipeline(tmp_path / "p", warehouse).ok
+    assert all("FULL: it is new" in plan for plan in chosen(warehouse).values())
+    chance, still = rows("chosen_by_view"), version(warehouse, "still")
+    while query(warehouse, "SELECT id FROM main.default.coming WHERE id = 1"):
+        pass
+    assert run_pipeline(tmp_path / "p", warehouse).ok
+    assert [row["id"] for row in rows("later")] == [2]
+    assert [row["id"] for row in rows("later_by_view")] == [2]
+    assert not bag(rows("chosen_by_view")) & bag(chance)
+    assert version(warehouse, "still") == still
+    plans = chosen(warehouse)
+    assert "FULL: it asks for the time (current_timestamp)" in plans["later"]
+    assert "FULL: it asks for the time (now)" in plans["later_by_view"]
+    assert "FULL: it calls uuid()" in plans["chosen_by_view"]
+    assert "FULL: it is new" in plans["still"]  # that of its first load, since nothing was to be done
