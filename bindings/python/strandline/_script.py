@@ -28,7 +28,7 @@ def run(path: str, warehouse: Warehouse, root: str = ".", name: str = "__main__"
     volumes = Volumes(None, root)
     spark = SparkSession(lambda: warehouse, volumes)
     module = types.ModuleType(name)
-    module.__file__ = path
+    module.__file__ = str(path)
     if name == "__main__":
         sys.modules[name] = module
     module.__dict__.update(spark=spark, dbutils=DbUtils(volumes))
