@@ -12,6 +12,7 @@
 #include "delta/data_path.h"
 #include "duck/match_rows.h"
 #include "duck/row_ids.h"
+#include "duck/row_origins.h"
 
 namespace strandline::duck {
 namespace {
@@ -89,6 +90,7 @@ class ChangeScanBuilder {
   Status match_commits();
   Status read_ids(size_t first, size_t* end);
   Result<bool> match(const cdf::CommitChanges& commit);
+  void add_rows(size_t file, uint64_t first, uint64_t count, size_t change);
   void add_changed_rows();
   Result<std::string> scan(const Part& part, bool with_row_ids);
   std::string columns(const std::string& qualifier, const std::string& change_type) const;
@@ -115,6 +117,8 @@ class ChangeScanBuilder {
 
   std::vector<const cdf::CommitChanges*> unmatched_;
   std::vector<MatchedRun> matched_runs_;  // of one commit; kept for its memory
+  std::vector<CopiedRun> copied_runs_;    // the same
+  RowOrigins origins_;                    // of rows of files_
   // By name_of; null: too many runs.
   std::map<std::string, std::shared_ptr<const RowIds>> ids_;
 };
@@ -268,6 +272,7 @@ Status ChangeScanBuilder::match_commits() {
         needed.insert(name_of(change.file));
     }
     std::erase_if(ids_, [&](const auto& known) { return !needed.contains(known.first); });
+    origins_.keep([&](size_t file) { return needed.contains(name_of(files_[file].file)); });
   }
   return {};
 }
@@ -303,11 +308,11 @@ Result<bool> ChangeScanBuilder::match(const cdf::CommitChanges& commit) {
   };
   std::vector<MatchedRun>& runs = matched_runs_;
   runs.clear();
-  const bool is_told = match_rows(before, after, [&](const MatchedRun& run) {
+  const auto visit = [&](const MatchedRun& run) {
     runs.push_back(run);
     tally_of(run).count += run.count;
-  });
-  if (!is_told) return false;
+  };
+  if (!match_rows(before, after, visit, &copied_runs_)) return false;
   // Files all of whose rows share their fate need no list of them.
   size_t rows = changed_rows_;
   for (const Tally& tally : tallies) rows += tally.is_whole() ? 0 : tally.count;
@@ -324,11 +329,29 @@ Result<bool> ChangeScanBuilder::match(const cdf::CommitChanges& commit) {
   for (const MatchedRun& run : runs) {
     const Tally& tally = tally_of(run);
     if (tally.is_whole()) continue;
-    std::vector<ChangedRow>& changed = files_[tally.file].rows;
-    for (uint64_t row = run.row; row < run.row + run.count; ++row)
-      changed.emplace_back(row, tally.change);
+    if (run.fate == MatchedRows::kOnlyAfter || run.fate == MatchedRows::kChangedAfter) {
+      add_rows(tally.file, run.row, run.count, tally.change);
+      continue;
+    }
+    // Where it came from more rows of the feed lie together than in the files that it went through.
+    for (uint64_t done = 0; done < run.count;) {
+      const RowPlace place = origins_.find(tally.file, run.row + done, run.count - done);
+      add_rows(place.file, place.row, place.count, tally.change);
+      done += place.count;
+    }
   }
+  for (CopiedRun& run : copied_runs_) {
+    run.before_file = tallies[run.before_file * kFates].file;
+    run.after_file = tallies[run.after_file * kFates].file;
+  }
+  origins_.add(copied_runs_);
   return true;
+}
+
+// Rows of one of files_.
+void ChangeScanBuilder::add_rows(size_t file, uint64_t first, uint64_t count, size_t change) {
+  std::vector<ChangedRow>& changed = files_[file].rows;
+  for (uint64_t row = first; row < first + count; ++row) changed.emplace_back(row, change);
 }
 
 void ChangeScanBuilder::add_changed_rows() {

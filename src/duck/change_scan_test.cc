@@ -93,6 +93,27 @@ TEST_F(ChangeScanTest, RowsThatGoBackAreUpdates) {
   EXPECT_THAT(changes(), ElementsAre("1|update_postimage|1|a", "1|update_preimage|1|b"));
 }
 
+TEST_F(ChangeScanTest, RowsThatWereCopiedBeforeTheyChanged) {
+  const auto first = file("(1, 'a', 0, 1), (2, 'b', 1, 1), (3, 'c', 2, 1), (4, 'd', 3, 1)");
+  const auto second = file("(1, 'A', 0, 2), (2, 'b', 1, 1), (3, 'c', 2, 1), (4, 'd', 3, 1)");
+  const auto third = file("(3, 'C', 2, 3), (1, 'A', 0, 2), (4, 'd', 3, 1)");
+  const auto fourth = file("(1, 'AA', 0, 4), (4, 'D', 3, 4), (3, 'C', 2, 3)");
+  commit({{ChangeKind::kDelete, first}, {ChangeKind::kInsert, second}});
+  commit({{ChangeKind::kDelete, second}, {ChangeKind::kInsert, third}});
+  commit({{ChangeKind::kDelete, third}, {ChangeKind::kInsert, fourth}});
+  // What was is there again: the rows of the first file, under another name.
+  commit({{ChangeKind::kDelete, fourth},
+          {ChangeKind::kInsert, file("(1, 'a', 0, 1), (3, 'c', 2, 1), (4, 'd', 3, 1)")}});
+  EXPECT_THAT(
+      changes(),
+      ElementsAre("1|update_postimage|1|A", "1|update_preimage|1|a",                  //
+                  "2|delete|2|b", "2|update_postimage|3|C", "2|update_preimage|3|c",  //
+                  "3|update_postimage|1|AA", "3|update_postimage|4|D",                //
+                  "3|update_preimage|1|A", "3|update_preimage|4|d",                   //
+                  "4|update_postimage|1|a", "4|update_postimage|3|c", "4|update_postimage|4|d",
+                  "4|update_preimage|1|AA", "4|update_preimage|3|C", "4|update_preimage|4|D"));
+}
+
 TEST_F(ChangeScanTest, CommitsAreMatchedApart) {
   commit({{ChangeKind::kDelete, file("(1, 'a', 0, 1), (2, 'b', 1, 1)")},
           {ChangeKind::kInsert, file("(2, 'b', 1, 1)")}});

@@ -428,8 +428,7 @@ std::shared_ptr<Curves> curves(Connection& connection) {
 
 Status stream(Connection& connection, const std::string& sql,
               const std::function<Status(const std::vector<StreamColumn>&)>& on_columns,
-              const std::function<Status(duckdb_data_chunk)>& on_chunk,
-              const std::function<Status()>& on_end) {
+              const std::function<Status(duckdb_data_chunk)>& on_chunk) {
   Prepared prepared;
   if (duckdb_prepare(raw(connection), sql.c_str(), prepared.out()) != DuckDBSuccess) {
     return engine_error(DUCKDB_ERROR_INVALID, duckdb_prepare_error(prepared.get()));
@@ -456,7 +455,7 @@ Status stream(Connection& connection, const std::string& sql,
   }
   const char* message = duckdb_result_error(result.out());
   if (message != nullptr && *message != '\0') return engine_error(result.out());
-  return on_end ? on_end() : Status();
+  return {};
 }
 
 std::string quote_literal(const std::string& text) {

@@ -80,16 +80,15 @@ std::shared_ptr<Registry<CurveRanges>> curves(Connection& connection);
 std::shared_ptr<Registry<RowIdCollector>> row_id_collectors(Connection& connection);
 
 // Runs one statement and hands over its chunks as they are made; nothing is kept. on_columns is
-// called once, before the first chunk, on_end after the last, while the columns are still there.
-// The connection is busy until stream returns.
+// called once, before the first chunk; the columns are there until stream returns, and so long the
+// connection is busy.
 struct StreamColumn {
   std::string name;
   LogicalType type;
 };
 Status stream(Connection& connection, const std::string& sql,
               const std::function<Status(const std::vector<StreamColumn>&)>& on_columns,
-              const std::function<Status(duckdb_data_chunk)>& on_chunk,
-              const std::function<Status()>& on_end = {});
+              const std::function<Status(duckdb_data_chunk)>& on_chunk);
 
 // DuckDB's spelling of a type, as DESCRIBE prints it.
 std::string spell_type(duckdb_logical_type type);

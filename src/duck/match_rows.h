@@ -29,10 +29,22 @@ struct MatchedRun {
   MatchedRows fate = MatchedRows::kOnlyBefore;
 };
 
+// Rows next to each other in a file before that are next to each other in one after, the same ids
+// in the same versions.
+struct CopiedRun {
+  size_t before_file = 0;
+  uint64_t before_row = 0;
+  size_t after_file = 0;
+  uint64_t after_row = 0;
+  uint64_t count = 0;
+};
+
 // Calls visit for all rows that one side has alone, and for those that both have in different
 // versions; copied rows are passed over. False, and nothing visited, where an id is there twice on
-// one side: such rows are no pairs.
+// one side, copies apart: such rows are no pairs.
+// copies: those that were found by the order that they kept, by file after and row.
 bool match_rows(const std::vector<IdentifiedRows>& before, const std::vector<IdentifiedRows>& after,
-                const std::function<void(const MatchedRun&)>& visit);
+                const std::function<void(const MatchedRun&)>& visit,
+                std::vector<CopiedRun>* copies);
 
 }  // namespace strandline::duck

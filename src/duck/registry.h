@@ -42,18 +42,23 @@ class Registry {
   int64_t last_ = 0;
 };
 
+// Where an argument is null: the function is not called and gives null; or it is.
+enum class Nulls { kSkipped, kGiven };
+
 // Makes a SQL function known to the connection's database. It finds its registry by registry_of.
 template <typename T>
 Status register_typed_function(duckdb_connection connection,
                                const std::shared_ptr<Registry<T>>& registry, const char* name,
                                const std::vector<duckdb_logical_type>& parameters,
-                               duckdb_logical_type returns, duckdb_scalar_function_t function) {
+                               duckdb_logical_type returns, duckdb_scalar_function_t function,
+                               Nulls nulls = Nulls::kSkipped) {
   const Handle<duckdb_scalar_function, duckdb_destroy_scalar_function> made(
       duckdb_create_scalar_function());
   duckdb_scalar_function_set_name(made.get(), name);
   for (const duckdb_logical_type parameter : parameters)
     duckdb_scalar_function_add_parameter(made.get(), parameter);
   duckdb_scalar_function_set_return_type(made.get(), returns);
+  if (nulls == Nulls::kGiven) duckdb_scalar_function_set_special_handling(made.get());
   duckdb_scalar_function_set_extra_info(
       made.get(), new std::shared_ptr<Registry<T>>(registry),
       [](void* owned) { delete static_cast<std::shared_ptr<Registry<T>>*>(owned); });
@@ -68,7 +73,8 @@ Status register_typed_function(duckdb_connection connection,
 template <typename T>
 Status register_function(duckdb_connection connection, const std::shared_ptr<Registry<T>>& registry,
                          const char* name, const std::vector<duckdb_type>& parameters,
-                         duckdb_type returns, duckdb_scalar_function_t function) {
+                         duckdb_type returns, duckdb_scalar_function_t function,
+                         Nulls nulls = Nulls::kSkipped) {
   std::vector<LogicalType> owned;
   std::vector<duckdb_logical_type> types;
   for (const duckdb_type parameter : parameters) {
@@ -76,7 +82,8 @@ Status register_function(duckdb_connection connection, const std::shared_ptr<Reg
     types.push_back(owned.back().get());
   }
   const LogicalType return_type(duckdb_create_logical_type(returns));
-  return register_typed_function(connection, registry, name, types, return_type.get(), function);
+  return register_typed_function(connection, registry, name, types, return_type.get(), function,
+                                 nulls);
 }
 
 template <typename T>

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -256,11 +257,12 @@ class Renderer {
   virtual ~Renderer() = default;
   virtual void begin(std::string* out, const std::vector<StreamColumn>& columns) = 0;
   virtual void row(std::string* out, duckdb_data_chunk chunk, idx_t row) = 0;
+  // The columns are gone by then.
   virtual void end(std::string* out) = 0;
+  // begin() of every format calls this; and before rows of another query, who has its columns.
+  void remember(const std::vector<StreamColumn>& columns) { columns_ = &columns; }
 
  protected:
-  // begin() of every format calls this.
-  void remember(const std::vector<StreamColumn>& columns) { columns_ = &columns; }
   const std::vector<StreamColumn>& columns() const { return *columns_; }
   std::optional<std::string> cell(duckdb_data_chunk chunk, idx_t column, idx_t row) const {
     return cell_text(duckdb_data_chunk_get_vector(chunk, column), columns()[column].type.get(),
@@ -375,7 +377,10 @@ class TableRenderer final : public Renderer {
   void begin(std::string*, const std::vector<StreamColumn>& columns) override {
     remember(columns);
     std::vector<std::string> header;
-    for (const StreamColumn& column : columns) header.push_back(escape(column.name));
+    for (const StreamColumn& column : columns) {
+      header.push_back(escape(column.name));
+      are_numbers_.push_back(is_number(column.type.get()));
+    }
     rows_.push_back(std::move(header));
   }
   void row(std::string*, duckdb_data_chunk chunk, idx_t row) override {
@@ -387,7 +392,7 @@ class TableRenderer final : public Renderer {
     rows_.push_back(std::move(cells));
   }
   void end(std::string* out) override {
-    std::vector<size_t> widths(columns().size(), 0);
+    std::vector<size_t> widths(are_numbers_.size(), 0);
     for (const auto& cells : rows_) {
       for (size_t c = 0; c < cells.size(); ++c) {
         widths[c] = std::max(widths[c], display_width(cells[c]));
@@ -401,7 +406,7 @@ class TableRenderer final : public Renderer {
       *out += '|';
       for (size_t c = 0; c < widths.size(); ++c) {
         const std::string padding(widths[c] - display_width(rows_[r][c]), ' ');
-        const bool right = r > 0 && is_number(columns()[c].type.get());
+        const bool right = r > 0 && are_numbers_[c];
         *out += ' ' + (right ? padding + rows_[r][c] : rows_[r][c] + padding) + " |";
       }
       *out += '\n';
@@ -435,6 +440,7 @@ class TableRenderer final : public Renderer {
 
   const int64_t row_limit_;
   int64_t row_count_ = 0;
+  std::vector<bool> are_numbers_;               // by column
   std::vector<std::vector<std::string>> rows_;  // header first
 };
 
@@ -506,11 +512,25 @@ std::optional<RenderFormat> parse_render_format(std::string_view name) {
 
 Result<int64_t> render(Connection& connection, const std::string& sql, const RenderOptions& options,
                        const Sink& sink) {
+  std::optional<std::string> query = sql;
+  const auto next = [&]() -> Result<std::optional<std::string>> {
+    return std::exchange(query, std::nullopt);
+  };
+  return render_all(connection, next, options, sink);
+}
+
+Result<int64_t> render_all(Connection& connection, const NextQuery& next,
+                           const RenderOptions& options, const Sink& sink) {
   const std::unique_ptr<Renderer> renderer = make_renderer(options);
   Output output(sink);
   int64_t row_count = 0;
+  bool has_begun = false;
   const auto on_columns = [&](const std::vector<StreamColumn>& columns) -> Status {
-    renderer->begin(&output.text(), columns);
+    if (std::exchange(has_begun, true)) {
+      renderer->remember(columns);
+    } else {
+      renderer->begin(&output.text(), columns);
+    }
     return {};
   };
   const auto on_chunk = [&](duckdb_data_chunk chunk) -> Status {
@@ -522,11 +542,13 @@ Result<int64_t> render(Connection& connection, const std::string& sql, const Ren
     row_count += static_cast<int64_t>(count);
     return {};
   };
-  const auto on_end = [&]() -> Status {
-    renderer->end(&output.text());
-    return output.flush();
-  };
-  SL_TRY(stream(connection, sql, on_columns, on_chunk, on_end));
+  for (;;) {
+    SL_ASSIGN(const std::optional<std::string> query, next());
+    if (!query) break;
+    SL_TRY(stream(connection, *query, on_columns, on_chunk));
+  }
+  renderer->end(&output.text());
+  SL_TRY(output.flush());
   return row_count;
 }
 

@@ -34,6 +34,13 @@ using Sink = std::function<Status(std::string_view)>;
 Result<int64_t> render(Connection& connection, const std::string& sql, const RenderOptions& options,
                        const Sink& sink);
 
+// The next of several queries; nullopt: there is none any more. Called when the one before is done.
+using NextQuery = std::function<Result<std::optional<std::string>>()>;
+// The same of the rows of all of them, one after the other: one document. All have the columns of
+// the first, and there is one.
+Result<int64_t> render_all(Connection& connection, const NextQuery& next,
+                           const RenderOptions& options, const Sink& sink);
+
 // Columns that a terminal needs for UTF-8 text: wide East Asian characters and emoji take two,
 // combining marks none.
 size_t display_width(std::string_view text);

@@ -86,6 +86,42 @@ TEST_F(RenderTest, JsonIsOneArrayAndNdjsonLines) {
   EXPECT_EQ(text("SELECT 1 AS a WHERE false", RenderFormat::kNdjson), "");
 }
 
+TEST_F(RenderTest, SeveralQueriesMakeOneDocument) {
+  const auto all = [&](RenderFormat format) -> std::string {
+    std::vector<std::string> queries = {"SELECT 1 AS a", "SELECT 2 AS a WHERE false",
+                                        "SELECT i AS a FROM range(20, 22) t(i)"};
+    size_t at = 0;
+    const auto next = [&]() -> Result<std::optional<std::string>> {
+      if (at == queries.size()) return std::optional<std::string>();
+      return std::optional(queries[at++]);
+    };
+    std::string text;
+    const auto rows = render_all(*connection_, next, RenderOptions{format},
+                                 [&](std::string_view piece) -> Status {
+                                   text += piece;
+                                   return {};
+                                 });
+    EXPECT_TRUE(rows.ok() && *rows == 3);
+    return text;
+  };
+  EXPECT_EQ(all(RenderFormat::kJson), "[\n{\"a\":1},\n{\"a\":20},\n{\"a\":21}\n]\n");
+  EXPECT_EQ(all(RenderFormat::kCsv), "a\n1\n20\n21\n");
+  EXPECT_EQ(all(RenderFormat::kMarkdown), "| a |\n|---:|\n| 1 |\n| 20 |\n| 21 |\n");
+  EXPECT_THAT(all(RenderFormat::kTable), HasSubstr("|  1 |\n| 20 |\n| 21 |\n+----+\n3 rows\n"));
+}
+
+TEST_F(RenderTest, ErrorsOfLaterQueriesAreReturned) {
+  int calls = 0;
+  const auto next = [&]() -> Result<std::optional<std::string>> {
+    if (++calls == 2) return invalid_data("NO_MORE", "that was all");
+    return std::optional<std::string>("SELECT 1 AS a");
+  };
+  const auto rows = render_all(*connection_, next, RenderOptions{RenderFormat::kCsv},
+                               [](std::string_view) -> Status { return {}; });
+  ASSERT_FALSE(rows.ok());
+  EXPECT_EQ(rows.error().code, "NO_MORE");
+}
+
 TEST_F(RenderTest, CsvQuotesWhatNeedsIt) {
   EXPECT_EQ(text("SELECT 'a,b' AS \"x,y\", '' AS e, NULL AS n, 'say \"hi\"' AS q, [1, 2] AS l",
                  RenderFormat::kCsv),

@@ -1,5 +1,6 @@
 // The SQL function by which row ids leave a scan:
-//   sl_take_row_id(set, file, row, id, version)  BOOLEAN  notes a row; always false
+//   sl_take_row_id(set, file_index, row, id, version)  BOOLEAN  notes a row; always false
+// id and version are the file's own, null where the row has the file's default.
 #pragma once
 
 #include <duckdb.h>
@@ -17,10 +18,18 @@ namespace strandline::duck {
 // Takes the ids of some files from many threads.
 class RowIdCollector {
  public:
-  RowIdCollector(size_t file_count, size_t max_runs);
+  // What rows have where their file does not say.
+  struct Defaults {
+    int64_t base_row_id = 0;
+    int64_t row_commit_version = 0;
+  };
+  // files: one for each.
+  RowIdCollector(std::vector<Defaults> files, size_t max_runs);
 
+  size_t file_count() const { return defaults_.size(); }
+  const Defaults& defaults(size_t file) const { return defaults_[file]; }
   // Some rows of one file.
-  void take(size_t file, std::vector<IdRun> runs) const;
+  void take(size_t file, const std::vector<IdRun>& runs) const;
   void give_up(size_t file) const;
   // Once all are there. Null for a file that was given up, as one too many is.
   std::shared_ptr<const RowIds> finish(size_t file) const;
@@ -32,6 +41,7 @@ class RowIdCollector {
     std::vector<std::vector<IdRun>> pieces;
     size_t run_count = 0;
   };
+  const std::vector<Defaults> defaults_;
   const size_t max_runs_;
   mutable std::atomic<size_t> run_count_ = 0;
   std::unique_ptr<File[]> files_;

@@ -1,14 +1,14 @@
 #include "duck/row_ids.h"
 
 #include <algorithm>
-#include <numeric>
+#include <utility>
 
 #include "base/error.h"
+#include "delta/find_damage.h"
 #include "delta/parquet_footer.h"
-#include "duck/delta_io.h"
 #include "duck/engine.h"
+#include "duck/names.h"
 #include "duck/row_id_function.h"
-#include "duck/sort_stretches.h"
 
 namespace strandline::duck {
 namespace {
@@ -18,60 +18,91 @@ bool continues(const IdRun& run, const IdRun& next) {
          next.version == run.version;
 }
 
+// The ids, or versions, of a chunk's rows: what the file says, else what `of_row` does.
+class Stored {
+ public:
+  Stored(duckdb_data_chunk input, idx_t column)
+      : values_(input_column<int64_t>(input, column)),
+        validity_(duckdb_vector_get_validity(duckdb_data_chunk_get_vector(input, column))) {}
+
+  template <typename OfRow>
+  int64_t get(idx_t row, const OfRow& of_row) const {
+    return is_valid(validity_, row) ? values_[row] : of_row();
+  }
+
+ private:
+  const int64_t* values_;
+  const uint64_t* validity_;
+};
+
 void take_row_ids(duckdb_function_info info, duckdb_data_chunk input, duckdb_vector output) {
   const idx_t count = duckdb_data_chunk_get_size(input);
   auto* result = static_cast<bool*>(duckdb_vector_get_data(output));
   std::fill(result, result + count, false);
   const auto* sets = input_column<int64_t>(input, 0);
-  const auto* files = input_column<int32_t>(input, 1);
+  const auto* files = input_column<uint64_t>(input, 1);
   const auto* rows = input_column<int64_t>(input, 2);
-  const auto* ids = input_column<int64_t>(input, 3);
-  const auto* versions = input_column<int64_t>(input, 4);
-  constexpr int64_t kMaxRow = UINT32_MAX;
+  const Stored ids(input, 3), versions(input, 4);
+  std::vector<IdRun> runs;
   for (idx_t i = 0; i < count;) {
     const auto collector = registry_of<RowIdCollector>(info).find(sets[i]);
-    if (collector == nullptr) {
+    if (collector == nullptr || files[i] >= collector->file_count()) {
       duckdb_scalar_function_set_error(info, "a query outlived what it collects row ids for");
       return;
     }
-    std::vector<IdRun> runs;
-    const int32_t file = files[i];
-    bool fits = true;
+    const uint64_t file = files[i];
+    const auto& defaults = collector->defaults(file);
+    const auto id_of = [&](idx_t at) {
+      return ids.get(at, [&] { return defaults.base_row_id + rows[at]; });
+    };
+    const auto version_of = [&](idx_t at) {
+      return versions.get(at, [&] { return defaults.row_commit_version; });
+    };
+    runs.clear();
+    int64_t last_row = 0;
     while (i < count && files[i] == file) {
       const idx_t begin = i;
-      const int64_t shift = ids[begin] - rows[begin];
-      for (++i; i < count && rows[i] == rows[i - 1] + 1 && ids[i] - rows[i] == shift &&
-                versions[i] == versions[begin] && files[i] == file;) {
+      const int64_t version = version_of(begin);
+      const int64_t id = id_of(begin);
+      int64_t next_id = id;
+      int64_t next_row = rows[begin];
+      do {
         ++i;
-      }
-      fits = fits && rows[i - 1] < kMaxRow;
-      runs.push_back({ids[begin], versions[begin], static_cast<uint32_t>(rows[begin]),
-                      static_cast<uint32_t>(i - begin)});
+        ++next_id;
+        ++next_row;
+      } while (i < count && rows[i] == next_row && id_of(i) == next_id &&
+               version_of(i) == version && files[i] == file);
+      runs.push_back(
+          {id, version, static_cast<uint32_t>(rows[begin]), static_cast<uint32_t>(i - begin)});
+      last_row = std::max(last_row, next_row - 1);
     }
-    if (fits) {
-      collector->take(static_cast<size_t>(file), std::move(runs));
+    // Rows are counted in 32 bits.
+    if (last_row < UINT32_MAX) {
+      collector->take(file, runs);
     } else {
-      collector->give_up(static_cast<size_t>(file));
+      collector->give_up(file);
     }
   }
 }
 
 }  // namespace
 
-RowIdCollector::RowIdCollector(size_t file_count, size_t max_runs)
-    : max_runs_(max_runs), files_(std::make_unique<File[]>(file_count)) {}
+RowIdCollector::RowIdCollector(std::vector<Defaults> files, size_t max_runs)
+    : defaults_(std::move(files)),
+      max_runs_(max_runs),
+      files_(std::make_unique<File[]>(defaults_.size())) {}
 
-void RowIdCollector::take(size_t file, std::vector<IdRun> runs) const {
+void RowIdCollector::take(size_t file, const std::vector<IdRun>& runs) const {
   File& taken = files_[file];
   if (taken.is_given_up) return;
   if ((run_count_ += runs.size()) > max_runs_) {
     run_count_ -= runs.size();
     return give_up(file);
   }
-  runs.shrink_to_fit();
+  std::vector<IdRun> piece(runs);
   const std::lock_guard lock(taken.mutex);
-  taken.run_count += runs.size();
-  taken.pieces.push_back(std::move(runs));
+  taken.run_count += piece.size();
+  taken.pieces.push_back(std::move(piece));
 }
 
 void RowIdCollector::give_up(size_t file) const {
@@ -105,22 +136,15 @@ std::shared_ptr<const RowIds> RowIdCollector::finish(size_t file) const {
   const auto by_row = [](const IdRun& a, const IdRun& b) { return a.row < b.row; };
   if (!std::is_sorted(ids->runs.begin(), ids->runs.end(), by_row))
     std::sort(ids->runs.begin(), ids->runs.end(), by_row);
-  const auto by_id = [](const IdRun& x, const IdRun& y) { return x.id < y.id; };
-  if (!std::is_sorted(ids->runs.begin(), ids->runs.end(), by_id)) {
-    ids->by_id.resize(ids->runs.size());
-    std::iota(ids->by_id.begin(), ids->by_id.end(), 0U);
-    sort_stretches(&ids->by_id,
-                   [&](uint32_t x, uint32_t y) { return by_id(ids->runs[x], ids->runs[y]); });
-  }
   return ids;
 }
 
 Status register_row_id_function(duckdb_connection connection,
                                 const std::shared_ptr<RowIdCollectors>& collectors) {
   return register_function(connection, collectors, "sl_take_row_id",
-                           {DUCKDB_TYPE_BIGINT, DUCKDB_TYPE_INTEGER, DUCKDB_TYPE_BIGINT,
+                           {DUCKDB_TYPE_BIGINT, DUCKDB_TYPE_UBIGINT, DUCKDB_TYPE_BIGINT,
                             DUCKDB_TYPE_BIGINT, DUCKDB_TYPE_BIGINT},
-                           DUCKDB_TYPE_BOOLEAN, take_row_ids);
+                           DUCKDB_TYPE_BOOLEAN, take_row_ids, Nulls::kGiven);
 }
 
 Result<std::vector<std::shared_ptr<const RowIds>>> read_row_ids(
@@ -157,12 +181,29 @@ Result<std::vector<std::shared_ptr<const RowIds>>> read_row_ids(
     ids[i] = std::move(whole);
   }
   if (places.empty()) return ids;
-  ScanOptions options;
-  options.with_positions = true;
-  options.with_row_ids = true;
-  options.apply_deletion_vectors = false;
-  SL_ASSIGN(const auto scan, scan_table(connection, table, reading, options));
-  const auto collector = std::make_shared<const RowIdCollector>(places.size(), max_runs);
+  const auto id_column = definition.row_id_column();
+  const auto version_column = definition.row_commit_version_column();
+  if (!definition.row_tracking_enabled() || !id_column || !version_column) {
+    return unsupported("DELTA_ROW_TRACKING_NOT_ENABLED",
+                       "table {} does not track rows: set 'delta.enableRowTracking' to 'true'",
+                       table.path());
+  }
+  if (auto damage = delta::find_damage(table.store().get(), *reading)) return *std::move(damage);
+  std::string paths;
+  std::vector<RowIdCollector::Defaults> defaults;
+  for (const delta::AddFile& file : reading->files) {
+    SL_ASSIGN(const std::string path,
+              delta::resolve_data_path(table.path(), std::string(file.path)));
+    paths += (paths.empty() ? "" : ", ") + path_literal(path);
+    if (!file.base_row_id || !file.default_row_commit_version) {
+      return corrupt("DELTA_ROW_ID_MISSING",
+                     "table {} tracks rows, but its file {} has no baseRowId or "
+                     "defaultRowCommitVersion",
+                     table.path(), file.path);
+    }
+    defaults.push_back({*file.base_row_id, *file.default_row_commit_version});
+  }
+  const auto collector = std::make_shared<const RowIdCollector>(std::move(defaults), max_runs);
   struct Registered {
     explicit Registered(std::shared_ptr<RowIdCollectors> to,
                         const std::shared_ptr<const RowIdCollector>& what)
@@ -171,9 +212,14 @@ Result<std::vector<std::shared_ptr<const RowIds>>> read_row_ids(
     std::shared_ptr<RowIdCollectors> registry;
     int64_t number;
   } const registered(row_id_collectors(connection), collector);
-  SL_TRY(connection.query_int(
-      fmt::format("SELECT count(*) FROM {} WHERE sl_take_row_id({}, {}, {}, {}, {})", scan->sql(),
-                  registered.number, kFileColumn, kRowColumn, kRowIdColumn, kRowVersionColumn)));
+  const auto column = [](const std::string& name, const char* as) {
+    return fmt::format("{}: {{'name': '{}', 'type': 'BIGINT', 'default_value': NULL}}",
+                       quote_literal(name), as);
+  };
+  SL_TRY(connection.query_int(fmt::format(
+      "SELECT count(*) FROM read_parquet([{}], schema = MAP {{{}, {}}}, hive_partitioning = false) "
+      "WHERE sl_take_row_id({}, file_index, file_row_number, c0, c1)",
+      paths, column(*id_column, "c0"), column(*version_column, "c1"), registered.number)));
   for (size_t i = 0; i < places.size(); ++i) ids[places[i]] = collector->finish(i);
   return ids;
 }

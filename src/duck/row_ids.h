@@ -22,7 +22,6 @@ struct IdRun {
 // All rows of a file, deleted ones too, ascending by row.
 struct RowIds {
   std::vector<IdRun> runs;
-  std::vector<uint32_t> by_id;  // indexes of runs, ascending by id; empty: as they are
   uint64_t row_count = 0;
 };
 

@@ -123,8 +123,8 @@ class SqlSession : public Session {
     Output output{&out, {}};
     return show_changes(
         context_, options,
-        [&](const std::string& query) -> Status {
-          SL_TRY(show_rows(query, format, output));
+        [&](const duck::NextQuery& next) -> Status {
+          SL_TRY(print_rows(next, format, output));
           out.flush();
           return {};
         },
@@ -378,10 +378,19 @@ class SqlSession : public Session {
       out.query = query;
       return {};
     }
+    std::optional<std::string> left = query;
+    return print_rows(
+        [&left]() -> Result<std::optional<std::string>> {
+          return std::exchange(left, std::nullopt);
+        },
+        format, out);
+  }
+
+  Status print_rows(const duck::NextQuery& next, OutputFormat format, const Output& out) {
     duck::RenderOptions options;
     options.format = render_format(format);
     auto rows =
-        duck::render(*connection_, query, options, [&out](std::string_view piece) -> Status {
+        duck::render_all(*connection_, next, options, [&out](std::string_view piece) -> Status {
           out.stream->write(piece.data(), static_cast<std::streamsize>(piece.size()));
           if (!*out.stream)
             return io_error("IO_ERROR",

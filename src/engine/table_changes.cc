@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "cdf/stretches.h"
 #include "delta/log_files.h"
 #include "duck/change_scan.h"
 #include "engine/names.h"
@@ -87,6 +88,39 @@ Status wait_for_start(const delta::Table& table, const std::string& table_id,
     }
   }
   return {};
+}
+
+// Prints the rows of a plan by version. Sorting them all would take as much memory, and disk, as
+// there are changes; commits are in order already.
+Status show_plan(const Context& context, const delta::Table& table, cdf::ChangePlan plan,
+                 const ShowRows& show, const std::atomic<bool>& stop) {
+  constexpr int64_t kRowsAtATime = 1'000'000;
+  const auto stretches = cdf::split_plan(std::move(plan), kRowsAtATime);
+  // Nothing is printed of changes that cannot be printed to their end.
+  const auto find_missing = [&]() -> std::optional<Error> {
+    for (const cdf::ChangePlan& stretch : stretches) {
+      if (auto missing = cdf::find_missing_file(context.store.get(), stretch)) return missing;
+    }
+    return std::nullopt;
+  };
+  if (stretches.size() > 1) {
+    if (auto missing = find_missing()) return *std::move(missing);
+  }
+  std::unique_ptr<duck::Scan> scan;
+  size_t at = 0;
+  const auto next = [&]() -> Result<std::optional<std::string>> {
+    if (at == stretches.size()) return std::optional<std::string>();
+    if (stop) return cancelled("CANCELED", "stopped before all changes were read");
+    const cdf::ChangePlan& stretch = stretches[at++];
+    SL_ASSIGN(scan, duck::scan_changes(*context.connection, table, stretch));
+    const std::string order =
+        stretch.commits.size() > 1 ? fmt::format(" ORDER BY {}", cdf::kCommitVersionColumn) : "";
+    return std::optional(fmt::format("SELECT * FROM {} AS changes{}", scan->sql(), order));
+  };
+  auto shown = show(next);
+  if (shown.ok()) return {};
+  auto missing = find_missing();
+  return missing ? *std::move(missing) : std::move(shown).error();
 }
 
 }  // namespace
@@ -184,20 +218,18 @@ Status show_changes(const Context& context, const ChangesOptions& options, const
     if (!plan.ok()) return std::move(plan).error();
     if (is_first) table_id = plan->definition->metadata.id;
     SL_TRY(check_id(table, table_id, plan->definition->metadata.id));
+    const auto [first, last] = std::pair(plan->first, plan->last);
     // What follows is asked for only where there is something; the first answer may be empty.
     if (is_first || !plan->commits.empty()) {
-      SL_ASSIGN(const auto scan, duck::scan_changes(*context.connection, table, *plan));
-      auto shown = show(fmt::format("SELECT * FROM {} AS changes ORDER BY {}", scan->sql(),
-                                    cdf::kCommitVersionColumn));
+      auto shown = show_plan(context, table, *std::move(plan), show, stop);
       if (!shown.ok()) {
         if (stop && shown.error().kind == ErrorKind::kCancelled && options.follow) return {};
-        auto missing = cdf::find_missing_file(context.store.get(), *plan);
-        return missing ? *std::move(missing) : std::move(shown).error();
+        return shown;
       }
       is_first = false;
     }
     if (!options.follow) return {};
-    if (plan->first <= plan->last) request.start = plan->last + 1;
+    if (first <= last) request.start = last + 1;
     SL_TRY(wait_for_start(table, table_id, request, seen, options.poll_ms, stop));
   }
   return {};

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "cdf/plan.h"
+#include "duck/render.h"
 #include "engine/context.h"
 
 namespace strandline::engine {
@@ -28,8 +29,8 @@ Result<cdf::Bound> parse_bound(duck::Connection& connection, const std::string& 
 // The setting under which ends after the newest commit are no errors.
 bool tolerates_out_of_range(const Context& context);
 
-// Prints the rows of a query.
-using ShowRows = std::function<Status(const std::string& query)>;
+// Prints the rows of some queries as one document.
+using ShowRows = std::function<Status(const duck::NextQuery& next)>;
 
 // See Session::changes. Stops, without an error, when `stop` is set.
 Status show_changes(const Context& context, const ChangesOptions& options, const ShowRows& show,
