@@ -84,6 +84,51 @@ std::string flow_progress_details(const std::string& status) {
   return w.take();
 }
 
+std::string request_details(const RunOptions& options) {
+  JsonWriter w;
+  w.begin_object();
+  w.key("cause");
+  w.value("USER_ACTION");
+  w.key("full_refresh");
+  w.value(options.refresh == RefreshKind::kFullAll ||
+          options.refresh == RefreshKind::kFullSelected);
+  w.key("tables");
+  w.begin_array();
+  for (const auto& table : options.tables) w.value(table);
+  w.end_array();
+  w.end_object();
+  return w.take();
+}
+
+std::string flow_definition_details(const Graph& graph, const Flow& flow) {
+  JsonWriter w;
+  w.begin_object();
+  w.key("output_dataset");
+  w.value(graph.datasets[flow.target].name.to_string());
+  w.key("flow_type");
+  w.value(flow.kind == FlowKind::kAutoCdc  ? "AUTO_CDC"
+          : flow.kind == FlowKind::kAppend ? "APPEND"
+                                           : "COMPLETE");
+  w.key("input_datasets");
+  w.begin_array();
+  for (const size_t upstream : flow.upstream) w.value(graph.datasets[upstream].name.to_string());
+  w.end_array();
+  w.end_object();
+  return w.take();
+}
+
+std::string planning_details(const std::string& how) {
+  const size_t colon = how.find(':');
+  JsonWriter w;
+  w.begin_object();
+  w.key("technique");
+  w.value(how.substr(0, colon));
+  w.key("reason");
+  w.value(how.substr(colon + 2));
+  w.end_object();
+  return w.take();
+}
+
 EventLog::EventLog(const Context& context, std::string update_id)
     : context_(context), update_id_(std::move(update_id)) {}
 

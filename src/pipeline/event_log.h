@@ -17,8 +17,7 @@ class EventLog {
   EventLog(const Context& context, std::string update_id);
 
   // type: "create_update", "flow_definition", "flow_progress", "planning_information",
-  // "update_progress". details: JSON
-  // value that stands under the type's name. flow may be null.
+  // "update_progress". details: JSON value that stands under the type's name. flow may be null.
   void add(const std::string& type, const std::string& level, const std::string& message,
            const std::string& details, const FlowReport* flow = nullptr,
            const Error* error = nullptr);
@@ -40,5 +39,9 @@ class EventLog {
 // {"status":"COMPLETED","metrics":{…}}, with "data_quality" where there are expectations.
 std::string flow_progress_details(const FlowReport& report);
 std::string flow_progress_details(const std::string& status);
+// Of "create_update", "flow_definition", "planning_information" (how: FlowRun::refresh_plan).
+std::string request_details(const RunOptions& options);
+std::string flow_definition_details(const Graph& graph, const Flow& flow);
+std::string planning_details(const std::string& how);
 
 }  // namespace strandline::pipeline

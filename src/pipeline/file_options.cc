@@ -11,13 +11,6 @@
 namespace strandline::pipeline {
 namespace {
 
-std::string lower(std::string text) {
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return text;
-}
-
 class Reader {
  public:
   Reader(const sql::TableUse& use, std::vector<Error>* errors) : use_(use), errors_(errors) {}
@@ -35,12 +28,12 @@ class Reader {
                                      "option '{}' of read_files needs a literal", key));
         return;
       }
-      if (!seen.insert(lower(key)).second) {
+      if (!seen.insert(fold_name(key)).second) {
         fail(place, invalid_argument("READ_FILES_OPTION",
                                      "option '{}' of read_files is given twice", key));
         return;
       }
-      if (lower(key) == "format") {
+      if (fold_name(key) == "format") {
         has_format = true;
         read_format(*value, place);
       } else {
@@ -93,7 +86,7 @@ class Reader {
   }
 
   void read_format(const std::string& value, const SourcePlace& place) {
-    const std::string format = lower(value);
+    const std::string format = fold_name(value);
     if (format == "json") {
       options_.format = FileFormat::kJson;
     } else if (format == "csv") {
@@ -107,7 +100,7 @@ class Reader {
   }
 
   void guess_format() {
-    std::string name = lower(options_.path);
+    std::string name = fold_name(options_.path);
     for (const char* end : {".gz", ".zst"}) {
       if (name.size() > 4 && name.ends_with(end)) name.resize(name.rfind('.'));
     }
@@ -127,7 +120,7 @@ class Reader {
   }
 
   bool boolean(const std::string& key, const std::string& value, const SourcePlace& place) {
-    const std::string text = lower(value);
+    const std::string text = fold_name(value);
     if (text != "true" && text != "false") {
       fail(place, invalid_argument("READ_FILES_OPTION", "option '{}' is true or false, not '{}'",
                                    key, value));
@@ -136,7 +129,7 @@ class Reader {
   }
 
   int64_t number(const std::string& key, const std::string& value, const SourcePlace& place) {
-    std::string text = lower(value);
+    std::string text = fold_name(value);
     int64_t unit = 1;
     if (text.ends_with("b") && text.size() > 1) text.pop_back();
     for (const auto& [suffix, factor] :
@@ -179,7 +172,7 @@ class Reader {
 
   void only(const std::string& key, const std::string& value, const char* allowed,
             const SourcePlace& place) {
-    if (lower(value) != lower(allowed)) {
+    if (fold_name(value) != fold_name(allowed)) {
       fail(place, unsupported("READ_FILES_OPTION",
                               "{} => '{}' is not supported: only '{}', which is the default here",
                               key, value, allowed));
@@ -187,7 +180,7 @@ class Reader {
   }
 
   void read_option(const std::string& key, const std::string& value, const SourcePlace& place) {
-    const std::string name = lower(key);
+    const std::string name = fold_name(key);
     if (name == "schema") {
       options_.schema = ddl(key, value, place);
     } else if (name == "schemahints") {

@@ -8,6 +8,7 @@
 
 #include "cdf/primary_key.h"
 #include "duck/delta_io.h"
+#include "duck/program_runner.h"
 #include "pipeline/batch_keys.h"
 #include "pipeline/flow_run.h"
 
@@ -20,6 +21,20 @@ struct FlowRun::Execution {
   std::vector<std::unique_ptr<CheckedRows>> checked_views;
   std::unique_ptr<CheckedRows> checked;  // by the target's expectations
   std::optional<BatchKeys> keys;
+};
+
+// Drops a program's tables when their rows are written, or will not be.
+class ProgramTables {
+ public:
+  ProgramTables(duck::Connection& connection, const cdc::Program& program)
+      : connection_(connection), program_(program) {}
+  ~ProgramTables() { (void)duck::clean_up(connection_, program_).ok(); }
+  ProgramTables(const ProgramTables&) = delete;
+  ProgramTables& operator=(const ProgramTables&) = delete;
+
+ private:
+  duck::Connection& connection_;
+  const cdc::Program& program_;
 };
 
 // The primary key of a target (auto-cdc.md section 12), and its text as a table property.

@@ -90,21 +90,26 @@ class FlowRun {
     DataType system_sequence_type;  // kAutoCdc, bitemporal
     bool broken = false;            // a clause has a mistake that is reported already
   };
-  struct Execution;  // relations of one batch and what keeps them alive
+  struct Execution;   // relations of one batch and what keeps them alive
+  struct BatchState;  // the state of an AUTO CDC target as a batch finds it
 
-  // --- sources
-  Result<Schema> jdbc_schema(const Source& source) const;
-  Status find_source_schemas(bool fresh, const PlannedSchemas* planned);
-  // Whether the files of a source that is read whole are no longer those of the last batch.
-  bool has_other_files(const Source& source, const std::vector<ConsumedFile>& files) const;
+  // flow_columns.cc
   Result<std::vector<ConsumedFile>> new_files(const Source& source,
                                               const FlowCheckpoint* progress) const;
+  Result<Schema> jdbc_schema(const Source& source) const;
+  Status find_source_schemas(bool fresh, const PlannedSchemas* planned);
   Result<std::optional<Facts>> find_facts(std::vector<Error>* errors) const;
-
-  // --- batches
+  // flow_check.cc
+  bool sees(const Field& field) const;
+  // flow_program.cc
+  Status check_program(Dialect dialect, const cdc::Plan& plan) const;
+  Result<FlowProgram> print_snapshot_program(Dialect dialect);
+  // flow_run.cc
   Status start();
   Status prepare_to_run();
   bool loads_once() const;
+  // Whether the files of a source that is read whole are no longer those of the last batch.
+  bool has_other_files(const Source& source, const std::vector<ConsumedFile>& files) const;
   Result<bool> plan_next(BatchPlan* plan, bool* has_data);
   Status run_batch(bool has_data);
   // Merges small files after at least so many batches since the last time.
@@ -114,14 +119,10 @@ class FlowRun {
   Result<bool> is_state_committed(int64_t batch) const;
   Result<bool> is_committed(int64_t batch) const;
   Result<bool> is_in_log(const delta::Table& table, int64_t batch) const;
-  Status check_program(Dialect dialect, const cdc::Plan& plan) const;
-  // Of a BITEMPORAL table rows cannot be changed by hand.
-  Status check_edits(const cdc::Plan& plan, const std::vector<Target::Versions>& edits) const;
-  Result<FlowProgram> print_snapshot_program(Dialect dialect);
+  void stage(const std::string& name) const;
+  void add_metric(const char* name, double value);
   // snapshot_flow.cc
-  bool takes_snapshots() const {
-    return flow_.declaration && flow_.declaration->clauses.from_snapshot;
-  }
+  bool takes_snapshots() const { return flow_.takes_snapshots(); }
   Status read_snapshot_options(std::vector<Error>* errors);
   std::optional<std::string> target_property(const char* key) const;
   Result<std::optional<DataType>> find_version_type(const PlannedSchemas* planned);
@@ -139,20 +140,17 @@ class FlowRun {
   bool reads_same_rows_again() const;
   // flow_batch.cc
   Status execute(const BatchPlan& plan);
-  Status execute_auto_cdc(const BatchPlan& plan);
-  Status execute_write(const BatchPlan& plan);
-  // What a view's rows become; select: its columns from the query's, which is `q`; rows: all rows
-  // that it shall have.
-  Result<std::unique_ptr<ViewChange>> refresh_view(
-      const BatchPlan& plan, const std::shared_ptr<const delta::Snapshot>& view,
-      const std::string& select, const std::string& rows,
-      std::vector<std::unique_ptr<duck::Scan>>* scans);
-  Status commit_state(const cdc::Plan& cdc_plan, const cdc::Program& program, const BatchPlan& plan,
-                      const std::string& app, const delta::Snapshot& target,
-                      const std::shared_ptr<const delta::Snapshot>& newest,
-                      const std::shared_ptr<const delta::Snapshot>& base, bool target_changes,
-                      bool edited, bool redo,
-                      const std::function<void(delta::Transaction*)>& read_by_keys);
+  // The target as the batch finds it; null if the batch is in it.
+  Result<std::shared_ptr<const delta::Snapshot>> target_before(const BatchPlan& plan);
+  // Of a plan of AUTO CDC; each once an update.
+  void warn(const std::vector<Error>& warnings);
+  // The rows of a program that has run, as a change of the target that is yet to be committed.
+  // old_rows: the relation that the program read the target by, empty for none. `applied` tells
+  // what to remove if nothing comes of it.
+  Result<delta::Transaction> change_target(const std::shared_ptr<const delta::Snapshot>& target,
+                                           const cdc::Plan& plan, const cdc::Program& program,
+                                           const std::string& old_rows,
+                                           duck::AppliedChange* applied);
   Result<std::string> print_batch(const BatchPlan& plan, Execution* execution) const;
   // The query after the target's expectations; the query itself when there are none.
   Result<std::string> expected_events(const cdc::Plan& cdc_plan, const std::string& query,
@@ -170,9 +168,23 @@ class FlowRun {
   // Of the target and state as a batch finds them; state may be null.
   Result<cdc::TargetFacts> target_facts(const delta::Snapshot& target,
                                         const delta::Snapshot* state) const;
-  bool sees(const Field& field) const;
-  void stage(const std::string& name) const;
-  void add_metric(const char* name, double value);
+  // flow_auto_cdc.cc
+  // Of a BITEMPORAL table rows cannot be changed by hand.
+  Status check_edits(const cdc::Plan& plan, const std::vector<Target::Versions>& edits) const;
+  Status execute_auto_cdc(const BatchPlan& plan);
+  Result<BatchState> state_before(const BatchPlan& plan, const delta::Snapshot& target) const;
+  // What the program made of the state, and what it may forget, in a commit of its own.
+  // target_changes: the batch changes the target, too.
+  Status commit_state(const cdc::Plan& cdc_plan, const cdc::Program& program, const BatchPlan& plan,
+                      const delta::Snapshot& target, const BatchState& state, bool target_changes);
+  // flow_write.cc
+  Status execute_write(const BatchPlan& plan);
+  // What a view's rows become; select: its columns from the query's, which is `q`; rows: all rows
+  // that it shall have.
+  Result<std::unique_ptr<ViewChange>> refresh_view(
+      const BatchPlan& plan, const std::shared_ptr<const delta::Snapshot>& view,
+      const std::string& select, const std::string& rows,
+      std::vector<std::unique_ptr<duck::Scan>>* scans);
 
   // Of a flow that takes snapshots.
   struct SnapshotOptions {

@@ -1,53 +1,30 @@
 #include "pipeline/graph.h"
 
-#include <strandline/suggest.h>
-
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <set>
 
 #include "base/error.h"
 #include "pipeline/declared_columns.h"
 #include "pipeline/expectations.h"
-#include "pipeline/stream_check.h"
-#include "pipeline/stream_options.h"
-#include "pipeline/table_properties.h"
+#include "pipeline/graph_checks.h"
 #include "sql/duckdb_printer.h"
 #include "sql/parser.h"
 
 namespace strandline::pipeline {
 namespace {
 
-std::string lower(std::string text) {
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return text;
-}
-
 std::string key_of(const catalog::QualifiedName& name) {
   return fold_name(name.catalog) + "." + fold_name(name.schema) + "." + fold_name(name.name);
 }
 
-// " (did you mean 'users'?)" or nothing.
-std::string suggestion(const std::string& name, const std::vector<std::string>& known) {
-  const auto near = nearest_name(name, known);
-  return near ? fmt::format(" (did you mean '{}'?)", *near) : "";
-}
-
-Error at(const SourcePlace& place, Error error) {
-  if (!error.place) error.place = place;
-  return error;
-}
-
 bool mentions(const std::string& text, const std::string& word) {
-  return lower(text).find(word) != std::string::npos;
+  return fold_name(text).find(word) != std::string::npos;
 }
 
 // "_metadata" not followed by ".".
 bool mentions_whole_metadata(const std::string& text) {
-  const std::string folded = lower(text);
+  const std::string folded = fold_name(text);
   for (size_t i = folded.find("_metadata"); i != std::string::npos;
        i = folded.find("_metadata", i + 1)) {
     size_t after = i + 9;
@@ -92,12 +69,9 @@ class Builder {
     parse_declared();
     for (const auto& statement : statements_) declare(statement);
     for (const auto& statement : statements_) add_flow(statement);
-    check_views();
-    check_flows();
-    check_targets();
+    check_graph(warehouse_, &out_);
     order_flows();
     for (auto& flow : out_.graph.flows) describe(flow);
-    out_.graph.doubtful.assign(doubtful_.begin(), doubtful_.end());
     sort_errors();
     return std::move(out_);
   }
@@ -105,11 +79,9 @@ class Builder {
  private:
   Graph& graph() { return out_.graph; }
   void fail(const SourcePlace& place, Error error) {
-    out_.errors.push_back(at(place, std::move(error)));
+    if (!error.place) error.place = place;
+    out_.errors.push_back(std::move(error));
   }
-
-  // --- statements
-  // ---------------------------------------------------------------------------------
 
   // By place; errors without one last, those of one place as they came.
   void sort_errors() {
@@ -125,6 +97,10 @@ class Builder {
     sorted.reserve(order.size());
     for (const size_t i : order) sorted.push_back(std::move(out_.errors[i]));
     out_.errors = std::move(sorted);
+  }
+
+  void add_doubtful(const std::vector<std::string>& names) {
+    for (const auto& name : names) graph().doubtful.push_back(fold_name(name));
   }
 
   void parse_files() {
@@ -152,17 +128,17 @@ class Builder {
             return it == values.end() ? std::nullopt : std::optional(it->second);
           });
       for (auto& error : script.errors) fail({file.display, 0, 0}, std::move(error));
-      for (const auto& name : script.doubtful_names) doubtful_.insert(fold_name(name));
+      add_doubtful(script.doubtful_names);
       for (auto& statement : script.statements) statements_.push_back(std::move(statement));
     }
   }
 
   void parse_declared() {
-    for (const auto& name : declared_.doubtful_names) doubtful_.insert(fold_name(name));
+    add_doubtful(declared_.doubtful_names);
     for (const auto& declared : declared_.statements) {
       auto script = sql::parse_script(declared.sql, declared.key);
       for (auto& error : script.errors) fail({declared.key, 0, 0}, std::move(error));
-      for (const auto& name : script.doubtful_names) doubtful_.insert(fold_name(name));
+      add_doubtful(script.doubtful_names);
       for (auto& statement : script.statements) {
         if (!declared.function.empty()) functions_[statements_.size()] = declared.function;
         statements_.push_back(std::move(statement));
@@ -172,7 +148,7 @@ class Builder {
 
   std::optional<catalog::QualifiedName> qualify(const sql::TableName& name) {
     sql::TableName plain = name;
-    if (plain.parts.size() == 2 && lower(plain.parts[0]) == "live")
+    if (plain.parts.size() == 2 && fold_name(plain.parts[0]) == "live")
       plain.parts.erase(plain.parts.begin());
     if (plain.is_path) {
       fail(name.place, unsupported("PATH_TARGET",
@@ -238,9 +214,6 @@ class Builder {
                refused_name(statement)));
     }
   }
-
-  // --- flows
-  // --------------------------------------------------------------------------------------
 
   void add_flow(const sql::Statement& statement) {
     Flow flow;
@@ -333,7 +306,7 @@ class Builder {
     if (!qualified) return {};
     const auto it = by_key_.find(key_of(*qualified));
     if (it == by_key_.end()) {
-      if (is_doubtful(name)) return {};
+      if (graph().is_doubtful(name)) return {};
       std::vector<std::string> known;
       for (const auto& dataset : graph().datasets) {
         if (!dataset.is_view()) known.push_back(dataset.shown);
@@ -356,326 +329,9 @@ class Builder {
     return it->second;
   }
 
-  bool is_doubtful(const sql::TableName& name) const {
-    return doubtful_.count(fold_name(sql::to_string(name))) > 0 ||
-           (!name.parts.empty() && doubtful_.count(fold_name(name.parts.back())) > 0);
-  }
-
-  // --- checks
-  // -------------------------------------------------------------------------------------
-
-  // Datasets of this pipeline a query names.
-  std::vector<size_t> datasets_read(const sql::Query& query) {
-    std::vector<size_t> out;
-    for (const auto& use : sql::table_uses(query)) {
-      if (!use.function.empty()) continue;
-      if (const auto index = graph().find(warehouse_, use.name)) out.push_back(*index);
-    }
-    return out;
-  }
-
-  bool is_streaming_view(const sql::TableUse& use) {
-    if (!use.function.empty()) return false;
-    const auto index = graph().find(warehouse_, use.name);
-    return index && graph().datasets[*index].streaming;
-  }
-
-  // Views in dependency order: a view over a streaming view streams too.
-  void check_views() {
-    enum class Mark { kNew, kOpen, kDone };
-    std::vector<Mark> marks(graph().datasets.size(), Mark::kNew);
-    std::function<void(size_t)> visit = [&](size_t index) {
-      auto& dataset = graph().datasets[index];
-      if (!dataset.is_view() || marks[index] == Mark::kDone) return;
-      if (marks[index] == Mark::kOpen) {
-        fail(dataset.place, invalid_argument("CYCLE", "view '{}' reads itself", dataset.shown));
-        marks[index] = Mark::kDone;
-        return;
-      }
-      marks[index] = Mark::kOpen;
-      if (dataset.query) {
-        for (const size_t read : datasets_read(*dataset.query)) visit(read);
-        dataset.streaming = check_query(*dataset.query, dataset.place);
-      }
-      marks[index] = Mark::kDone;
-    };
-    for (size_t i = 0; i < marks.size(); ++i) visit(i);
-  }
-
-  // Whether the query streams; notes what it may not do.
-  bool check_query(const sql::Query& query, const SourcePlace& place) {
-    std::vector<Error> errors;
-    const bool streaming = check_streaming(
-        query, [&](const sql::TableUse& use) { return is_streaming_view(use); }, &errors);
-    for (auto& error : errors) fail(place, std::move(error));
-    for (const auto& call : sql::nondeterministic_calls(query)) {
-      fail(call.place,
-           unsupported("NONDETERMINISTIC_FUNCTION",
-                       "{}() gives another value at each run, so a repeated batch would differ: "
-                       "compute it where the source is written",
-                       call.text));
-    }
-    for (const auto& use : sql::table_uses(query)) check_use(use);
-    return streaming;
-  }
-
-  void check_use(const sql::TableUse& use) {
-    if (!use.function.empty()) {
-      if (use.function != "read_files" && use.function != "read_jdbc") {
-        fail(use.place,
-             unsupported("UNSUPPORTED_TABLE_FUNCTION",
-                         "{}() is not supported in a pipeline: use a table, read_files or "
-                         "read_jdbc",
-                         use.function));
-      }
-      return;
-    }
-    const auto index = graph().find(warehouse_, use.name);
-    if (!index) {
-      if (!use.name.is_path && is_doubtful(use.name)) doubtful_use_ = true;
-      return;
-    }
-    const auto& dataset = graph().datasets[*index];
-    if (use.stream && dataset.kind == DatasetKind::kMaterializedView && !reads_change_feed(use)) {
-      fail(use.place, invalid_argument(
-                          "SOURCE_NOT_STREAMING",
-                          "'{0}' is a materialized view, whose rows change: read what changes "
-                          "with STREAM {0} WITH (readChangeFeed=true), or the view without STREAM",
-                          dataset.shown));
-    }
-  }
-
-  // Clauses of AUTO CDC; what else they may not do is check_declaration's to say.
-  void check_clause(const sql::ExprPtr& expr, const char* clause, const SourcePlace& place) {
-    if (expr) check_row_expression(*expr, clause, place, &out_.errors);
-  }
-
-  void check_expectation(const sql::ExprPtr& expr, const SourcePlace& place) {
-    if (!expr) return;
-    check_row_expression(*expr, "EXPECT", place, &out_.errors);
-    for (const auto& call : sql::nondeterministic_calls(*expr)) {
-      fail(call.place.line > 0 ? call.place : place,
-           unsupported("NONDETERMINISTIC_FUNCTION",
-                       "{}() gives another value at each run, so a repeated batch would differ: "
-                       "compute it where the source is written",
-                       call.text));
-    }
-  }
-
-  void check_flows() {
-    std::set<std::string> warned;
-    for (auto& flow : graph().flows) {
-      auto& target = graph().datasets[flow.target];
-      if (flow.kind == FlowKind::kAutoCdc) {
-        target.auto_cdc = true;
-        for (auto& error : cdc::check_declaration(*flow.declaration))
-          fail(flow.place, std::move(error));
-        const auto& clauses = flow.declaration->clauses;
-        check_clause(clauses.sequence_by, "SEQUENCE BY", clauses.sequence_place);
-        check_clause(clauses.system_sequence_by, "SYSTEM SEQUENCE BY",
-                     clauses.system_sequence_place);
-        check_clause(clauses.delete_when, "APPLY AS DELETE WHEN", clauses.delete_place);
-        check_clause(clauses.truncate_when, "APPLY AS TRUNCATE WHEN", clauses.truncate_place);
-      }
-    }
-    for (auto& flow : graph().flows) {
-      if (!flow.query) continue;
-      const bool streaming = check_query(*flow.query, flow.place);
-      for (const auto& use : sql::table_uses(*flow.query)) check_stream_use(use);
-      if (flow.kind == FlowKind::kMaterialize) {
-        if (streaming) {
-          fail(flow.place,
-               invalid_argument("MATERIALIZED_VIEW_STREAMS",
-                                "a materialized view reads whole tables: leave STREAM out, "
-                                "or declare '{}' as a streaming table",
-                                graph().datasets[flow.target].shown));
-        }
-      } else if (takes_snapshots(flow)) {
-        check_snapshot(flow, streaming);
-      } else if (!streaming && !flow.once) {
-        // read_files without STREAM is refused where it stands, with the word to add.
-        const auto uses = sql::table_uses(*flow.query);
-        const bool of_files = std::any_of(uses.begin(), uses.end(), [](const sql::TableUse& use) {
-          return use.function == "read_files" || use.function == "read_jdbc";
-        });
-        if (!doubtful_use_ && !of_files) {
-          fail(flow.place, invalid_argument("SOURCE_NOT_STREAMING",
-                                            "the source of flow '{}' is not a stream: read it with "
-                                            "STREAM, as in FROM STREAM(table) or FROM STREAM "
-                                            "read_files('…')",
-                                            flow.name));
-        }
-      }
-      doubtful_use_ = false;
-    }
-    for (const auto& dataset : graph().datasets) {
-      if (dataset.is_view() && dataset.query) {
-        for (const auto& use : sql::table_uses(*dataset.query)) check_stream_use(use);
-      }
-    }
-  }
-
-  static bool takes_snapshots(const Flow& flow) {
-    return flow.declaration && flow.declaration->clauses.from_snapshot;
-  }
-
-  // A snapshot is read whole, and so is what says its version.
-  void check_snapshot(const Flow& flow, bool streaming) {
-    const auto refuse = [&](const char* what) {
-      fail(flow.place,
-           invalid_argument("SNAPSHOT_OF_STREAM",
-                            "{} of flow '{}' is a stream, which gives each row once: leave STREAM "
-                            "out, so that the table or the files are read whole",
-                            what, flow.name));
-    };
-    if (streaming) refuse("the snapshot");
-    const auto& version = flow.declaration->clauses.snapshot_version;
-    if (version && check_query(*version, flow.place)) refuse("the version query");
-  }
-
-  void check_stream_use(const sql::TableUse& use) {
-    if (!use.stream || !use.function.empty()) return;
-    const auto index = graph().find(warehouse_, use.name);
-    if (!index || !graph().datasets[*index].auto_cdc) return;
-    if (reads_change_feed(use)) return;
-    for (const auto& option : use.stream_options) {
-      const std::string key = lower(option.key);
-      if ((key == "skipchangecommits" || key == "ignorechanges") && lower(option.value) == "true") {
-        return;
-      }
-    }
-    const auto& dataset = graph().datasets[*index];
-    Error warning = invalid_argument(
-        "STREAM_OF_AUTO_CDC_TARGET",
-        "'{}' is written by AUTO CDC, so its rows change and this stream fails at the first "
-        "change: "
-        "read its change feed (readChangeFeed), or pass over such commits with STREAM {} WITH "
-        "(skipChangeCommits=true)",
-        dataset.shown, dataset.shown);
-    warning.place = use.place;
-    const auto same = [&](const Error& other) {
-      return other.place && other.place->file == use.place.file &&
-             other.place->line == use.place.line && other.place->column == use.place.column;
-    };
-    if (std::none_of(out_.warnings.begin(), out_.warnings.end(), same)) {
-      out_.warnings.push_back(std::move(warning));
-    }
-  }
-
-  // Columns whose values a replayed batch could not give again.
-  void check_computed(const sql::ColumnDefinition& column, const Dataset& dataset,
-                      const Flow* cdc) {
-    if (column.identity && (cdc != nullptr || dataset.kind == DatasetKind::kMaterializedView)) {
-      fail(column.name.place,
-           unsupported("IDENTITY_COLUMN",
-                       "IDENTITY column '{}' is not supported in {}: rows there are made again; "
-                       "use it in a streaming table of INSERT flows",
-                       column.name.text,
-                       cdc != nullptr ? "a target of AUTO CDC" : "a materialized view"));
-    }
-    if (cdc == nullptr || column.default_value == nullptr) return;
-    const auto calls = sql::nondeterministic_calls(*column.default_value);
-    if (calls.empty()) return;
-    fail(column.name.place,
-         unsupported("COLUMN_DEFAULT",
-                     "the DEFAULT of column '{}' uses {}(), which gives another value when an "
-                     "event is read again: use a constant",
-                     column.name.text, calls[0].text));
-  }
-
-  void check_targets() {
-    for (size_t i = 0; i < graph().datasets.size(); ++i) {
-      const auto& dataset = graph().datasets[i];
-      const auto& options = dataset.options;
-      for (const auto& expectation : options.expectations) {
-        check_expectation(expectation.condition, expectation.name.place);
-      }
-      if (dataset.is_view()) continue;
-      if (options.using_format && lower(options.using_format->text) != "delta") {
-        fail(options.using_format->place,
-             unsupported("TABLE_FORMAT", "USING {} is not supported: tables are Delta tables",
-                         options.using_format->text));
-      }
-      if (options.location) {
-        fail(dataset.place, unsupported("TABLE_LOCATION",
-                                        "LOCATION is not supported for '{}': tables "
-                                        "live in the warehouse",
-                                        dataset.shown));
-      }
-      const Flow* cdc = nullptr;
-      const Flow* append = nullptr;
-      const Flow* snapshots = nullptr;
-      const Flow* other = nullptr;  // beside it
-      for (const auto& flow : graph().flows) {
-        if (flow.target != i) continue;
-        (flow.kind == FlowKind::kAutoCdc ? cdc : append) = &flow;
-        (takes_snapshots(flow) && snapshots == nullptr ? snapshots : other) = &flow;
-      }
-      for (const auto& column : options.columns) {
-        check_computed(column, dataset, cdc);
-      }
-      if (snapshots != nullptr && other != nullptr) {
-        fail(other->place,
-             invalid_argument("MULTIPLE_QUERIES_FOR_TABLE",
-                              "'{}' follows the snapshots of flow '{}', and flow '{}' writes it "
-                              "too: a snapshot flow is the only one into its target",
-                              dataset.shown, snapshots->name, other->name));
-      } else if (cdc != nullptr && append != nullptr) {
-        fail(append->place,
-             invalid_argument("MIXED_FLOWS",
-                              "'{}' is written by the AUTO CDC flow '{}' and by the INSERT "
-                              "flow '{}': a target takes one kind of flow",
-                              dataset.shown, cdc->name, append->name));
-      }
-      if (cdc != nullptr) {
-        for (const auto& property : options.properties) {
-          check_pipeline_property(property, dataset);
-          if (lower(property.key) != "delta.appendonly" || lower(property.value) != "true")
-            continue;
-          fail(property.place.line > 0 ? property.place : dataset.place,
-               invalid_argument("APPEND_ONLY_TARGET",
-                                "'delta.appendOnly' = 'true' does not go with the AUTO CDC flow "
-                                "'{}', which changes and deletes rows of '{}': leave the property "
-                                "out",
-                                cdc->name, dataset.shown));
-        }
-      }
-      if (cdc == nullptr && append == nullptr && doubtful_.empty()) {
-        Error warning = invalid_argument("NO_FLOW", "no flow writes into '{}'", dataset.shown);
-        warning.place = dataset.place;
-        out_.warnings.push_back(std::move(warning));
-      }
-    }
-  }
-
-  // A misspelt property would have no effect, in silence.
-  void check_pipeline_property(const sql::Option& property, const Dataset& dataset) {
-    constexpr const char* kOfSnapshots[] = {kVersionProperty, kOutOfOrderProperty,
-                                            kDeleteRatioProperty};
-    // The first is ours too; the others are settings of the service that runs such pipelines.
-    constexpr const char* kOfTables[] = {
-        "pipelines.reset.allowed", "pipelines.autoOptimize.managed",
-        "pipelines.autoOptimize.zOrderCols", "pipelines.trigger.interval", "pipelines.channel"};
-    const std::string& key = property.key;
-    if (!lower(key).starts_with("pipelines.")) return;
-    std::vector<std::string> known(std::begin(kTombstoneProperties),
-                                   std::end(kTombstoneProperties));
-    known.insert(known.end(), std::begin(kOfTables), std::end(kOfTables));
-    known.insert(known.end(), std::begin(kOfSnapshots), std::end(kOfSnapshots));
-    if (std::find(known.begin(), known.end(), key) != known.end()) return;
-    // Case does not count in these.
-    for (const char* name : kOfSnapshots) {
-      if (same_name(key, name)) return;
-    }
-    fail(property.place.line > 0 ? property.place : dataset.place,
-         invalid_argument("INVALID_TABLE_PROPERTY",
-                          "property '{}' of '{}' is none that targets of AUTO CDC have{}", key,
-                          dataset.shown, suggestion(key, known)));
-  }
-
   // Tables of this pipeline a query reads, through views; notes the views' text in passing.
   void tables_read(const sql::Query& query, std::set<size_t>* tables, std::set<size_t>* views) {
-    for (const size_t index : datasets_read(query)) {
+    for (const size_t index : graph().datasets_read(warehouse_, query)) {
       const auto& dataset = graph().datasets[index];
       if (!dataset.is_view()) {
         tables->insert(index);
@@ -691,7 +347,7 @@ class Builder {
     for (size_t i = 0; i < flows.size(); ++i) {
       std::set<size_t> views;
       if (flows[i].query) tables_read(*flows[i].query, &reads[i], &views);
-      if (takes_snapshots(flows[i]) && flows[i].declaration->clauses.snapshot_version)
+      if (flows[i].takes_snapshots() && flows[i].declaration->clauses.snapshot_version)
         tables_read(*flows[i].declaration->clauses.snapshot_version, &reads[i], &views);
       for (const size_t view : views) flows[i].definition += "\n" + graph().datasets[view].text;
       flows[i].definition +=
@@ -749,26 +405,10 @@ class Builder {
   BuiltGraph out_;
   std::vector<sql::Statement> statements_;
   std::map<size_t, std::string> functions_;  // by place in statements_
-  std::set<std::string> doubtful_;
-  bool doubtful_use_ = false;
   std::map<std::string, size_t> by_key_;
   std::map<const sql::Statement*, size_t> dataset_of_;
   std::map<std::string, SourcePlace> flow_names_;
 };
-
-const char* flow_label(const Flow& flow) {
-  switch (flow.kind) {
-    case FlowKind::kAutoCdc:
-      if (flow.declaration && flow.declaration->clauses.from_snapshot)
-        return flow.once ? "AUTO CDC ONCE FROM SNAPSHOT" : "AUTO CDC FROM SNAPSHOT";
-      return flow.once ? "AUTO CDC ONCE" : "AUTO CDC";
-    case FlowKind::kAppend:
-      return flow.once ? "INSERT ONCE" : "INSERT";
-    case FlowKind::kMaterialize:
-      return "recompute";
-  }
-  return "";
-}
 
 }  // namespace
 
@@ -806,7 +446,7 @@ std::optional<size_t> Graph::find(const catalog::Warehouse& warehouse,
                                   const sql::TableName& name) const {
   if (name.is_path || name.parts.empty()) return {};
   sql::TableName plain = name;
-  if (plain.parts.size() == 2 && lower(plain.parts[0]) == "live")
+  if (plain.parts.size() == 2 && fold_name(plain.parts[0]) == "live")
     plain.parts.erase(plain.parts.begin());
   const auto qualified = warehouse.qualify(plain, defaults);
   if (!qualified.ok()) return {};
@@ -816,63 +456,26 @@ std::optional<size_t> Graph::find(const catalog::Warehouse& warehouse,
   return {};
 }
 
+std::vector<size_t> Graph::datasets_read(const catalog::Warehouse& warehouse,
+                                         const sql::Query& query) const {
+  std::vector<size_t> read;
+  for (const auto& use : sql::table_uses(query)) {
+    if (!use.function.empty()) continue;
+    if (const auto index = find(warehouse, use.name)) read.push_back(*index);
+  }
+  return read;
+}
+
+bool Graph::is_doubtful(const sql::TableName& name) const {
+  const auto among = [&](const std::string& text) {
+    return std::find(doubtful.begin(), doubtful.end(), fold_name(text)) != doubtful.end();
+  };
+  return among(sql::to_string(name)) || (!name.parts.empty() && among(name.parts.back()));
+}
+
 BuiltGraph build_graph(const PipelineSpec& spec, storage::Store& store,
                        const catalog::Warehouse& warehouse, const ProgramDeclarations& declared) {
   return Builder(spec, store, warehouse, declared).build();
-}
-
-std::string draw_graph(const PipelineSpec& spec, const Graph& graph) {
-  std::string out =
-      fmt::format("pipeline {}  ({}.{})\n", spec.name, spec.defaults.catalog, spec.defaults.schema);
-  const auto sources = [](const sql::Query& query) {
-    std::vector<std::string> names;
-    for (const auto& use : sql::table_uses(query)) {
-      std::string name = use.function.empty() ? sql::to_string(use.name) : use.function + "(…)";
-      if (!use.function.empty() && !use.arguments.empty()) {
-        if (const auto path = sql::literal_text(*use.arguments[0])) {
-          name = fmt::format("{}('{}')", use.function, *path);
-        }
-      }
-      if (use.stream) name.insert(0, "stream ");
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-    }
-    return names;
-  };
-  for (const auto& dataset : graph.datasets) {
-    if (!dataset.is_view()) continue;
-    out += fmt::format("\n{}  [{}]\n", dataset.shown, to_string(dataset.kind));
-    if (!dataset.query) continue;
-    for (const auto& name : sources(*dataset.query)) out += fmt::format("  <- {}\n", name);
-  }
-  for (size_t i = 0; i < graph.datasets.size(); ++i) {
-    const auto& dataset = graph.datasets[i];
-    if (dataset.is_view()) continue;
-    out += fmt::format("\n{}  [{}]\n", dataset.shown, to_string(dataset.kind));
-    for (const auto& flow : graph.flows) {
-      if (flow.target != i) continue;
-      std::string label = flow_label(flow);
-      if (flow.declaration && flow.declaration->clauses.stored_as) {
-        switch (*flow.declaration->clauses.stored_as) {
-          case sql::StoredAs::kScdType1:
-            label += ", SCD TYPE 1";
-            break;
-          case sql::StoredAs::kScdType2:
-            label += ", SCD TYPE 2";
-            break;
-          case sql::StoredAs::kBitemporal:
-            label += ", BITEMPORAL";
-            break;
-        }
-      } else if (flow.kind == FlowKind::kAutoCdc) {
-        label += ", SCD TYPE 1";
-      }
-      out += fmt::format("  <- flow {}  [{}]\n", flow.name, label);
-      if (!flow.snapshot_function.empty()) out += "       <- a function of the program\n";
-      if (!flow.query) continue;
-      for (const auto& name : sources(*flow.query)) out += fmt::format("       <- {}\n", name);
-    }
-  }
-  return out;
 }
 
 }  // namespace strandline::pipeline

@@ -57,6 +57,9 @@ struct Flow {
   bool mentions_metadata = false;   // its text or its views' name _metadata
   bool mentions_row_index = false;  // … and row_index or the whole of it
   SourcePlace place;
+
+  // AUTO CDC FROM SNAPSHOT.
+  bool takes_snapshots() const { return declaration && declaration->clauses.from_snapshot; }
 };
 
 struct Graph {
@@ -70,6 +73,10 @@ struct Graph {
 
   // The dataset a name in this pipeline's SQL means, LIVE.x too.
   std::optional<size_t> find(const catalog::Warehouse& warehouse, const sql::TableName& name) const;
+  // The datasets that a query names.
+  std::vector<size_t> datasets_read(const catalog::Warehouse& warehouse,
+                                    const sql::Query& query) const;
+  bool is_doubtful(const sql::TableName& name) const;
 };
 
 struct BuiltGraph {

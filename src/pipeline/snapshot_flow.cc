@@ -15,7 +15,6 @@
 #include "pipeline/file_reader.h"
 #include "pipeline/flow_execution.h"
 #include "pipeline/flow_run.h"
-#include "pipeline/row_changes.h"
 #include "pipeline/stream_check.h"
 #include "pipeline/table_properties.h"
 #include "sql/duckdb_printer.h"
@@ -428,22 +427,12 @@ Status FlowRun::execute_snapshot(const BatchPlan& plan) {
 
 Status FlowRun::write_snapshot(const BatchPlan& plan) {
   auto& connection = *context_.connection;
-  const std::string app = target_->app_id(flow_.name);
-  SL_ASSIGN(const auto target, target_->snapshot(*checkpoint_));
-  if (!target) return internal_error("NO_TARGET", "'{}' is not there", target_->dataset().shown);
-  if (target->txn_version(app).value_or(-1) >= plan.batch) {
-    committed_ = true;
-    return {};
-  }
-  const bool current = target_->is_current(*target);
-  const bool reads_target = current && !target->files.empty();
+  SL_ASSIGN(const auto target, target_before(plan));
+  if (!target) return {};
+  const bool reads_target = target_->is_current(*target) && !target->files.empty();
   SL_ASSIGN(const auto facts, target_facts(*target, nullptr));
   SL_ASSIGN(const auto cdc_plan, make_plan(facts));
-  for (const auto& warning : cdc_plan.warnings) {
-    const auto same = [&](const Error& other) { return other.message == warning.message; };
-    if (std::none_of(warnings_.begin(), warnings_.end(), same))
-      warnings_.push_back(placed(warning, flow_.place));
-  }
+  warn(cdc_plan.warnings);
 
   // Relations.
   Execution execution;
@@ -469,11 +458,7 @@ Status FlowRun::write_snapshot(const BatchPlan& plan) {
   SL_ASSIGN(const auto made, cdc::make_snapshot_program(cdc_plan, relations, snapshot));
   const cdc::Program& program = made.program;
 
-  struct CleanUp {
-    duck::Connection& connection;
-    const cdc::Program& program;
-    ~CleanUp() { (void)duck::clean_up(connection, program).ok(); }
-  } clean_up{connection, program};
+  const ProgramTables tables(connection, program);
   const duck::OnStage on_stage = [&](const std::string& name) { stage(name); };
   SL_TRY(duck::run_steps(connection, program, on_stage, 0, made.compared));
   if (snapshot.has_expectations) {
@@ -502,30 +487,10 @@ Status FlowRun::write_snapshot(const BatchPlan& plan) {
   SL_TRY(check_files_unchanged(plan));
 
   stage("write");
-  SL_ASSIGN(auto transaction, delta::Transaction::begin(target_->table(), target));
-  delta::Metadata metadata = target->metadata;
-  metadata.configuration[kStateSpecProperty] = cdc_plan.state_spec.to_json();
-  if (!current) {
-    metadata.configuration[kPrimaryKeyProperty] = primary_key(cdc_plan);
-    metadata.configuration[kScdTypeProperty] = cdc::to_string(cdc_plan.scd_type);
-  }
-  if (metadata.configuration != target->metadata.configuration)
-    transaction.set_metadata(std::move(metadata));
-  if (current ? cdc_plan.target_schema_changed
-              : !same_schema(cdc_plan.target_schema, target->schema)) {
-    transaction.set_schema(cdc_plan.target_schema);
-  }
-  duck::TableChange change{program.target_new, program.target_dead, !current, true};
-  if (!reads_target) {
-    change.dead_rows.clear();
-  } else if (target->property_is_true("delta.enableChangeDataFeed")) {
-    change.rows = replaced_rows(target->schema, cdc_plan.target_schema, key_parts(cdc_plan),
-                                relations.target, program.target_dead, program.target_new);
-  }
   duck::AppliedChange applied;
-  SL_TRY(duck::apply_change(connection, transaction, target_->table(), target, change, &applied));
+  SL_ASSIGN(auto transaction, change_target(target, cdc_plan, program, relations.target, &applied));
   if (transaction.has_changes()) {
-    transaction.set_txn(app, plan.batch);
+    transaction.set_txn(target_->app_id(flow_.name), plan.batch);
     transaction.set_operation("AUTO CDC FROM SNAPSHOT",
                               {{"flow", flow_.name},
                                {"batch", std::to_string(plan.batch)},

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "duck/table_change.h"
+#include "pipeline/identity.h"
 #include "pipeline/snapshot_version.h"
+#include "pipeline/target.h"
 #include "pipeline/test_pipeline.h"
 
 namespace strandline::pipeline {
@@ -77,6 +79,37 @@ TEST_F(SnapshotFlowTest, RowsChangedByHandJustBeforeTheCommitAreCompared) {
   EXPECT_EQ(commits, 2);
   EXPECT_EQ(follower_.rows("t"), (std::vector<std::string>{"1|a", "2|b", "3|c"}));
   EXPECT_EQ(report.flows[0].metrics.at("num_upserted_rows"), 2);
+}
+
+// Versions of the first table of the pipeline that the next snapshot takes for changed by hand.
+std::vector<Target::Versions> doubted(const TestPipeline& p) {
+  Context context;
+  context.store = storage::make_local_store();
+  context.parquet = duck::make_parquet_port(shared_database());
+  context.spec = load_spec(*context.store, p.path(), std::nullopt).spec;
+  context.warehouse =
+      *catalog::Warehouse::open(context.store, context.parquet, context.spec.warehouse);
+  context.graph = build_graph(context.spec, *context.store, *context.warehouse).graph;
+  context.pipeline_id = read_identity(context)->id;
+  const auto target = *Target::open(context, 0);
+  const auto progress =
+      *FlowCheckpoint::open(context.store, target.checkpoint().flow_directory("t"));
+  return *target.hand_edits(**target.snapshot(progress), nullptr);
+}
+
+TEST_F(SnapshotFlowTest, ATableThatWasTakenOverIsLookedThroughOnce) {
+  delta::NewTable definition;
+  definition.schema = feeder_.snapshot("source")->schema;
+  auto created = delta::Transaction::create(follower_.table("t"), definition);
+  ASSERT_TRUE(created.ok()) << created.error().message;
+  ASSERT_TRUE(created->commit_or_error().ok());
+  change(follower_, "t", "SELECT 1::INT AS id, 'x' AS v UNION ALL SELECT 5, 'y'", "");
+  follow("");
+  EXPECT_EQ(follower_.rows("t"), (std::vector<std::string>{"1|a", "2|b"}));
+  EXPECT_TRUE(doubted(follower_).empty());
+  change(follower_, "t", "SELECT 7::INT AS id, 'hand' AS v", "");
+  const auto version = follower_.snapshot("t")->version;
+  EXPECT_EQ(doubted(follower_), (std::vector<Target::Versions>{{version, version}}));
 }
 
 TEST_F(SnapshotFlowTest, AVersionBelongsToTheRowsBesideWhichItWasRead) {

@@ -28,7 +28,7 @@ class SourceAnalyzer {
       : graph_(graph), spec_(spec), warehouse_(warehouse), errors_(errors) {}
 
   FlowSources analyze(const Flow& flow) {
-    const bool of_snapshot = flow.declaration && flow.declaration->clauses.from_snapshot;
+    const bool of_snapshot = flow.takes_snapshots();
     reads_once_ = flow.once || of_snapshot;
     reads_other_databases_ = flow.kind == FlowKind::kMaterialize ||
                              (flow.kind == FlowKind::kAppend && flow.once) || of_snapshot;

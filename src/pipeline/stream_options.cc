@@ -14,13 +14,6 @@ namespace {
 constexpr const char* kToleranceSetting =
     "spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled";
 
-std::string lower(std::string text) {
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return text;
-}
-
 // "+02:00", "-0700" or "Z" from `at` on, as minutes; nullopt for anything else. Nothing is UTC.
 std::optional<int> parse_offset_minutes(const std::string& text, size_t at) {
   while (at < text.size() && text[at] == ' ') ++at;
@@ -108,7 +101,7 @@ class OptionReader {
   }
 
   bool flag(const sql::Option& option) {
-    const std::string value = lower(option.value);
+    const std::string value = fold_name(option.value);
     if (value != "true" && value != "false") {
       fail(option, invalid_argument("STREAM_OPTION", "option '{}' is true or false, not '{}'",
                                     option.key, option.value));
@@ -118,7 +111,7 @@ class OptionReader {
 
   // At least 1.
   int64_t number(const sql::Option& option, bool of_bytes, const char* what) {
-    const std::string value = lower(option.value);
+    const std::string value = fold_name(option.value);
     const bool plain = value.find_first_not_of("0123456789") == std::string::npos;
     const auto number = of_bytes || plain ? parse_bytes(value) : std::nullopt;
     if (number && *number > 0) return *number;
@@ -128,7 +121,7 @@ class OptionReader {
   }
 
   void starting_version(const sql::Option& option) {
-    const std::string value = lower(option.value);
+    const std::string value = fold_name(option.value);
     if (value == "latest") {
       options_.starting_latest = true;
       return;
@@ -164,7 +157,7 @@ class OptionReader {
   }
 
   void take(const sql::Option& option) {
-    const std::string key = lower(option.key);
+    const std::string key = fold_name(option.key);
     if (key == "readchangefeed" || key == "readchangedata") {
       options_.read_change_feed = flag(option);
     } else if (key == "skipchangecommits") {
@@ -205,9 +198,9 @@ class OptionReader {
 bool reads_change_feed(const sql::TableUse& use) {
   return use.stream && std::any_of(use.stream_options.begin(), use.stream_options.end(),
                                    [](const sql::Option& option) {
-                                     const std::string key = lower(option.key);
+                                     const std::string key = fold_name(option.key);
                                      return (key == "readchangefeed" || key == "readchangedata") &&
-                                            lower(option.value) == "true";
+                                            fold_name(option.value) == "true";
                                    });
 }
 
@@ -218,7 +211,7 @@ std::optional<StreamOptions> read_stream_options(const sql::TableUse& use,
 
 bool tolerates_out_of_range(const std::map<std::string, std::string>& settings) {
   const auto found = settings.find(kToleranceSetting);
-  return found != settings.end() && lower(found->second) == "true";
+  return found != settings.end() && fold_name(found->second) == "true";
 }
 
 }  // namespace strandline::pipeline

@@ -78,12 +78,11 @@ Result<std::shared_ptr<const delta::Snapshot>> Target::snapshot(
 
 Result<std::shared_ptr<const delta::Snapshot>> Target::newest(
     const delta::Table& table, std::shared_ptr<const delta::Snapshot>& cache) {
-  SL_ASSIGN(const auto version, table.latest_version());
+  // A look at what follows the newest one known: listing a log takes longer the longer it is.
   if (!cache) {
-    SL_ASSIGN(cache, table.snapshot(version));
-  } else if (cache->version != version) {
-    // Mostly this flow's own commits: the checkpoint need not be read again.
-    SL_ASSIGN(cache, table.snapshot_after(cache, version));
+    SL_ASSIGN(cache, table.snapshot());
+  } else {
+    SL_ASSIGN(cache, table.snapshot_after(cache));
   }
   return cache;
 }
@@ -119,7 +118,8 @@ Result<std::vector<Target::Versions>> Target::hand_edits(const delta::Snapshot& 
     const auto folded = state->property(kStateEditsProperty);
     if (folded) floor = std::strtoll(folded->c_str(), nullptr, 10);
   }
-  const bool begins = state == nullptr || !is_current_state(*state);
+  // Snapshots leave no state.
+  const bool begins = state == nullptr ? !has_batches(target) : !is_current_state(*state);
   if (begins && checkpoint_.generation() == 0 && target.property(kAdoptedProperty)) {
     if (target.files.empty()) return std::vector<Versions>();
     return std::vector<Versions>{{0, target.version}};

@@ -1,5 +1,6 @@
-// Targets that another program has restored or replaced between two updates (auto-cdc.md section
-// 6): the next update says so, by name, and a full refresh leads on.
+// Targets between updates and batches: those that another program has restored or replaced
+// (auto-cdc.md section 6), where the next update says so, by name, and a full refresh leads on;
+// what a batch looks at to know the newest version.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -93,6 +94,68 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(std::get<0>(chosen.param).name) +
              (std::string(std::get<1>(chosen.param)) == "SCD TYPE 1" ? "_type1" : "_type2");
     });
+
+// Counts the listings of logs.
+class CountingStore : public storage::Store {
+ public:
+  int listed = 0;
+
+  Result<std::string> read(const std::string& path) override { return inner_->read(path); }
+  Result<std::string> read_range(const std::string& path, int64_t offset, int64_t length) override {
+    return inner_->read_range(path, offset, length);
+  }
+  Result<std::vector<storage::FileInfo>> list(const std::string& directory) override {
+    if (directory.ends_with("/_delta_log")) ++listed;
+    return inner_->list(directory);
+  }
+  Result<storage::FileInfo> stat(const std::string& path) override { return inner_->stat(path); }
+  Status put_if_absent(const std::string& path, const std::string& bytes) override {
+    return inner_->put_if_absent(path, bytes);
+  }
+  Status put(const std::string& path, const std::string& bytes) override {
+    return inner_->put(path, bytes);
+  }
+  Status rename(const std::string& from, const std::string& to) override {
+    return inner_->rename(from, to);
+  }
+  Status remove(const std::string& path) override { return inner_->remove(path); }
+  Status remove_tree(const std::string& path) override { return inner_->remove_tree(path); }
+  Result<bool> remove_if_empty(const std::string& path) override {
+    return inner_->remove_if_empty(path);
+  }
+  Status make_directories(const std::string& path) override {
+    return inner_->make_directories(path);
+  }
+  Status before_external_write(const std::string& path) override {
+    return inner_->before_external_write(path);
+  }
+  Status after_external_write(const std::string& path) override {
+    return inner_->after_external_write(path);
+  }
+
+ private:
+  std::shared_ptr<storage::Store> inner_ = storage::make_local_store();
+};
+
+// A log grows with every batch, and so does the time that a listing of it takes.
+TEST(Target, BatchesDoNotListItsLog) {
+  constexpr int kBatches = 40;
+  TestPipeline p;
+  const auto store = std::make_shared<CountingStore>();
+  p.store = store;
+  std::string flow = kFlow;
+  flow.replace(flow.find("schema =>"), 0, "maxFilesPerTrigger => 1, ");
+  p.write("t.sql", flow + "SCD TYPE 2;");
+  for (int i = 0; i < kBatches; ++i) {
+    p.write("data/" + std::to_string(i) + ".json",
+            "{\"id\":" + std::to_string(i % 7) + ",\"v\":\"a\",\"s\":" + std::to_string(i) + "}\n");
+  }
+  const auto report = p.run();
+  ASSERT_EQ(report.status, UpdateStatus::kCompleted) << errors_of(report);
+  EXPECT_EQ(report.flows[0].metrics.at("num_batches"), kBatches);
+  // The start, and after every so many batches a checkpoint and a look at the files.
+  EXPECT_LT(store->listed, kBatches);
+}
 
 }  // namespace
 }  // namespace strandline::pipeline

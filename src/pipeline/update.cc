@@ -2,24 +2,21 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <thread>
 #include <tuple>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/ids.h"
-#include "base/json.h"
 #include "duck/delta_io.h"
 #include "pipeline/event_log.h"
 #include "pipeline/flow_run.h"
+#include "pipeline/identity.h"
 #include "pipeline/lock.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/program.h"
-#include "sql/duckdb_printer.h"
-#include "sql/names.h"
+#include "pipeline/published_views.h"
 
 namespace strandline::pipeline {
 namespace {
@@ -96,7 +93,8 @@ class Update {
     const auto work = [&]() -> Status {
       SL_TRY(open());
       if (report_.status == UpdateStatus::kInvalid) return {};
-      SL_TRY(read_pipeline_id());
+      SL_ASSIGN(const auto identity, read_identity(context_));
+      context_.pipeline_id = identity.id;
       if (!check_flows()) return {};
       for (auto& run : runs_) {
         if (run->flow().kind != FlowKind::kAutoCdc || check_failures_.count(run.get()) > 0)
@@ -314,10 +312,11 @@ class Update {
     std::optional<CancelWatcher> watcher;
     watcher.emplace(*connection_, cancel_);
     if (!options_.dry_run) {
-      SL_TRY(prepare_folder());
-      SL_TRY(publish_views());
+      SL_TRY(take_pipeline());
+      SL_TRY(publish_views(context_));
     } else {
-      SL_TRY(read_pipeline_id());
+      SL_ASSIGN(const auto identity, read_identity(context_));
+      context_.pipeline_id = identity.id;
     }
     SL_TRY(check_resets());
     if (!check_flows()) return {};
@@ -333,12 +332,12 @@ class Update {
     }
     EventLog log(context_, report_.update_id);
     log.add("create_update", "INFO", fmt::format("Update {} started.", report_.update_id),
-            describe_request());
+            request_details(options_));
     log.add("update_progress", "INFO", fmt::format("Update {} is RUNNING.", report_.update_id),
             R"({"state":"RUNNING"})");
     for (const auto& run : runs_) {
       log.add("flow_definition", "INFO", fmt::format("Flow '{}' defined.", run->flow().name),
-              definition_details(*run), &run->report());
+              flow_definition_details(context_.graph, run->flow()), &run->report());
     }
     if (const auto started = begin_refreshes(); started.ok()) {
       recover();
@@ -373,140 +372,15 @@ class Update {
                        [](const auto& run) { return run->report().metrics.at("num_batches") > 0; });
   }
 
-  std::string folder() const { return context_.warehouse->pipeline_directory(context_.spec.name); }
-
-  Status read_pipeline_id() {
-    const auto text = context_.store->read(folder() + "/pipeline.json");
-    if (!text.ok()) {
-      if (text.error().kind == ErrorKind::kNotFound) return {};
-      return text.error();
-    }
-    const auto json = Json::parse(*text);
-    const Json* id = json.ok() ? json->get("id") : nullptr;
-    if (id == nullptr || !id->is_string()) {
-      return corrupt("CHECKPOINT_CORRUPT", "'{}/pipeline.json' is not a file of this program",
-                     folder());
-    }
-    context_.pipeline_id = id->text();
-    const auto recorded = [&](const char* key) {
-      const Json* value = json->get(key);
-      return value != nullptr && value->is_string() ? value->text() : std::string();
-    };
-    const std::string table = recorded("table");
-    if (table.empty() == context_.spec.of_one_table) {
-      return already_exists(
-          "PIPELINE_NAME_TAKEN", "warehouse '{}' already has a pipeline named '{}', {}: {}",
-          context_.warehouse->root(), context_.spec.name,
-          table.empty() ? "that of '" + recorded("folder") + "'"
-                        : "that of the table " + table + ", which is declared on its own",
-          table.empty() ? "give the table another name"
-                        : "give this one a name of its own ('name: …' in its spark-pipeline.yml)");
-    }
-    if (context_.spec.of_one_table) {
-      place_is_known_ = true;
-      return {};
-    }
-    return check_same_pipeline(recorded("folder"), recorded("place"), recorded("warehouse"));
-  }
-
-  // A name stands for one pipeline of a warehouse. A folder that no longer holds the pipeline has
-  // moved here, and a warehouse that was copied belongs to whoever uses the copy.
-  Status check_same_pipeline(const std::string& folder, const std::string& place,
-                             const std::string& warehouse) {
-    const PipelineSpec& spec = context_.spec;
-    place_is_known_ = folder == spec.root && warehouse == context_.warehouse->root();
-    std::error_code gone;
-    if (folder.empty() || warehouse != context_.warehouse->root() || folder == spec.root ||
-        std::filesystem::equivalent(folder, spec.root, gone)) {
-      return {};
-    }
-    const auto other = load_spec(*context_.store, place, std::nullopt);
-    if (other.spec.files.empty() || other.spec.name != spec.name) return {};
-    return already_exists(
-        "PIPELINE_NAME_TAKEN",
-        "warehouse '{}' already has a pipeline named '{}', that of '{}', and '{}' is another one: "
-        "give this one a name of its own ('name: …' in its spark-pipeline.yml) or use another "
-        "--warehouse; if the pipeline moved here, remove or rename the one in '{}' and run again",
-        context_.warehouse->root(), spec.name, folder, spec.root, folder);
-  }
-
-  Status prepare_folder() {
+  // Nobody else runs it from here on.
+  Status take_pipeline() {
     if (dependencies_.table != nullptr) {
       lock_ = dependencies_.table->lock;
     } else {
       SL_ASSIGN(lock_, lock_pipeline(*context_.warehouse, context_.spec.name));
     }
-    SL_TRY(read_pipeline_id());
-    if (!context_.pipeline_id.empty() && place_is_known_) return {};
-    const std::string id = context_.pipeline_id.empty() ? new_uuid() : context_.pipeline_id;
-    JsonWriter w;
-    w.begin_object();
-    w.key("id");
-    w.value(id);
-    w.key("name");
-    w.value(context_.spec.name);
-    if (context_.spec.of_one_table) {
-      w.key("table");
-      w.value(context_.graph.datasets[0].name.to_string());
-    } else {
-      w.key("folder");
-      w.value(context_.spec.root);
-      w.key("place");  // what to look at to see whether the pipeline is still there
-      w.value(std::filesystem::absolute(options_.pipeline).lexically_normal().string());
-    }
-    w.key("warehouse");
-    w.value(context_.warehouse->root());
-    w.end_object();
-    SL_TRY(context_.store->put(folder() + "/pipeline.json", w.take()));
-    context_.pipeline_id = id;
-    return {};
-  }
-
-  // The view's query for other sessions: without the rows that its expectations drop.
-  static std::string kept_rows(const Dataset& view) {
-    std::string conditions;
-    for (const auto& expectation : view.options.expectations) {
-      if (expectation.on_violation != sql::OnViolation::kDropRow) continue;
-      conditions += fmt::format("{}coalesce({}, false)", conditions.empty() ? "" : " AND ",
-                                sql::print_spark(*expectation.condition));
-    }
-    std::string text = sql::print_spark(*view.query);
-    if (conditions.empty()) return text;
-    std::string names;
-    for (const auto& column : view.columns) {
-      names += (names.empty() ? "" : ", ") + sql::spark_name(column.text);
-    }
-    if (!names.empty()) names = "(" + names + ")";
-    return fmt::format("SELECT * FROM ({}) AS rows_of_view{} WHERE {}", text, names, conditions);
-  }
-
-  // Views that other sessions can read: those over tables only.
-  Status publish_views() {
-    for (const auto& dataset : context_.graph.datasets) {
-      if (dataset.kind != DatasetKind::kView || dataset.streaming || !dataset.query) continue;
-      bool published = true;
-      for (const auto& use : sql::table_uses(*dataset.query)) {
-        const auto index = use.function.empty() ? context_.graph.find(*context_.warehouse, use.name)
-                                                : std::nullopt;
-        if (!use.function.empty() ||
-            (index && context_.graph.datasets[*index].kind == DatasetKind::kTemporaryView)) {
-          published = false;
-        }
-      }
-      if (!published) continue;
-      catalog::View view;
-      view.sql = kept_rows(dataset);
-      for (const auto& column : dataset.columns) view.columns.push_back(column.text);
-      view.catalog = context_.spec.defaults.catalog;
-      view.schema = context_.spec.defaults.schema;
-      SL_ASSIGN(const auto old, context_.warehouse->view(dataset.name));
-      if (old && old->sql == view.sql && old->columns == view.columns &&
-          old->catalog == view.catalog && old->schema == view.schema) {
-        continue;
-      }
-      SL_TRY(context_.warehouse->create_schema(dataset.name.catalog, dataset.name.schema, true));
-      SL_TRY(context_.warehouse->create_view(dataset.name, view, true));
-    }
+    SL_ASSIGN(const auto identity, read_identity(context_));
+    SL_ASSIGN(context_.pipeline_id, keep_identity(context_, identity, options_.pipeline));
     return {};
   }
 
@@ -688,16 +562,9 @@ class Update {
       status = recovered != recover_failures_.end() ? Status(recovered->second) : run.run();
     }
     if (const std::string& how = run.refresh_plan(); !how.empty()) {
-      JsonWriter w;
-      w.begin_object();
-      w.key("technique");
-      w.value(how.substr(0, how.find(':')));
-      w.key("reason");
-      w.value(how.substr(how.find(':') + 2));
-      w.end_object();
       log.add("planning_information", "INFO",
               fmt::format("Flow '{}' has been planned to be executed as {}.", report.name, how),
-              w.take(), &report);
+              planning_details(how), &report);
     }
     if (status.ok()) {
       report.status = "COMPLETED";
@@ -723,41 +590,6 @@ class Update {
     running_ = nullptr;
   }
 
-  std::string describe_request() const {
-    JsonWriter w;
-    w.begin_object();
-    w.key("cause");
-    w.value("USER_ACTION");
-    w.key("full_refresh");
-    w.value(options_.refresh == RefreshKind::kFullAll ||
-            options_.refresh == RefreshKind::kFullSelected);
-    w.key("tables");
-    w.begin_array();
-    for (const auto& table : options_.tables) w.value(table);
-    w.end_array();
-    w.end_object();
-    return w.take();
-  }
-
-  std::string definition_details(const FlowRun& run) const {
-    JsonWriter w;
-    w.begin_object();
-    w.key("output_dataset");
-    w.value(run.report().target);
-    w.key("flow_type");
-    w.value(run.flow().kind == FlowKind::kAutoCdc  ? "AUTO_CDC"
-            : run.flow().kind == FlowKind::kAppend ? "APPEND"
-                                                   : "COMPLETE");
-    w.key("input_datasets");
-    w.begin_array();
-    for (const size_t upstream : run.flow().upstream) {
-      w.value(context_.graph.datasets[upstream].name.to_string());
-    }
-    w.end_array();
-    w.end_object();
-    return w.take();
-  }
-
   const RunOptions& options_;
   const Dependencies& dependencies_;
   const ProgressListener& listener_;
@@ -772,7 +604,6 @@ class Update {
   std::vector<std::unique_ptr<FlowRun>> runs_;
   std::vector<bool> selected_, refreshed_, failed_, blocked_;
   std::map<const FlowRun*, Error> check_failures_, recover_failures_;
-  bool place_is_known_ = false;
   FlowRun* running_ = nullptr;
   std::chrono::steady_clock::time_point flow_begin_;
 };

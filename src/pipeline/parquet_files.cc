@@ -1,0 +1,160 @@
+// Parquet: typed values, cast up or refused.
+#include <algorithm>
+#include <map>
+
+#include "base/error.h"
+#include "pipeline/file_formats.h"
+
+namespace strandline::pipeline {
+namespace {
+
+using duck::quote_literal;
+using duck::quote_name;
+
+// The engine renames columns that differ only in case (A, a becomes A, a_1). wanted: the columns to
+// be read; null: all of them.
+Status check_parquet_names(duck::Connection& connection, const std::vector<ConsumedFile>& files,
+                           const std::vector<duck::ResultColumn>& found, const Schema* wanted) {
+  const auto renamed = [&](const duck::ResultColumn& column) {
+    const size_t mark = column.name.rfind('_');
+    if (mark == std::string::npos || mark + 1 == column.name.size() ||
+        column.name.find_first_not_of("0123456789", mark + 1) != std::string::npos) {
+      return false;
+    }
+    return std::any_of(found.begin(), found.end(), [&](const auto& other) {
+      return same_name(other.name, column.name.substr(0, mark));
+    });
+  };
+  if (std::none_of(found.begin(), found.end(), renamed)) return {};
+  for (const auto& file : files) {
+    SL_ASSIGN(
+        const auto nodes,
+        connection.query(fmt::format(
+            "SELECT name, coalesce(num_children, 0) FROM parquet_schema({})", path_list({file}))));
+    // Depth first, the root before all: its children are the columns.
+    std::map<std::string, std::string> seen;
+    std::vector<int64_t> open;  // children still to come, of each node around
+    for (const auto& row : nodes.rows) {
+      const std::string name = row[0].value_or("");
+      if (open.size() == 1) {
+        const auto [first, fresh] = seen.emplace(fold_name(name), name);
+        if (!fresh && (wanted == nullptr || wanted->find(name))) {
+          return invalid_data("COLUMN_ALREADY_EXISTS",
+                              "Parquet file '{}' has the columns '{}' and '{}', which are one name "
+                              "because case does not count: write the file anew with other names, "
+                              "or declare a schema without them",
+                              file.path, first->second, name);
+        }
+      }
+      if (!open.empty()) --open.back();
+      open.push_back(std::stoll(row[1].value_or("0")));
+      while (!open.empty() && open.back() == 0) open.pop_back();
+    }
+  }
+  return {};
+}
+
+// A file without a byte is no Parquet file; it holds no rows, as for Spark.
+Result<std::vector<ConsumedFile>> without_empty(storage::Store& store,
+                                                const std::vector<ConsumedFile>& files) {
+  std::vector<ConsumedFile> out;
+  for (const auto& file : files) {
+    if (file.size_bytes == 0) {
+      SL_ASSIGN(const auto info, store.stat(file.path));
+      if (info.size_bytes == 0) continue;
+    }
+    out.push_back(file);
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::string> parquet_relation(const FilesToRead& read, const Schema& schema,
+                                     RowPlaces places) {
+  SL_ASSIGN(const auto files, without_empty(read.store, read.files));
+  if (files.empty()) return std::string();
+  const std::string relation =
+      fmt::format("read_parquet({}, union_by_name=true, hive_partitioning=false{}{})",
+                  path_list(files), places.path ? ", filename='__strandline_path'" : "",
+                  places.index ? ", file_row_number=true" : "");
+  SL_ASSIGN(const auto found, read.connection.describe("SELECT * FROM " + relation));
+  SL_TRY(check_parquet_names(read.connection, files, found, &schema));
+  std::string select;
+  for (size_t i = 0; i < schema.fields.size(); ++i) {
+    const auto& field = schema.fields[i];
+    const auto it = std::find_if(found.begin(), found.end(), [&](const auto& column) {
+      return same_name(column.name, field.name);
+    });
+    if (i > 0) select += ", ";
+    if (it == found.end()) {
+      select += fmt::format("CAST(NULL AS {}) AS {}", duck::engine_type(field.type),
+                            quote_name(field.name));
+      continue;
+    }
+    const std::string raw = quote_name(it->name);
+    // Types without a counterpart of ours (unsigned, nanoseconds, UUID) convert by the engine's
+    // name.
+    const bool foreign =
+        it->type.id == TypeId::kVoid || it->engine_type != duck::engine_type(it->type);
+    std::string bad;
+    std::string good;
+    if (foreign) {
+      const std::string target = duck::engine_type(field.type);
+      bad = fmt::format(
+          "({0} IS NOT NULL AND (TRY_CAST({0} AS {1}) IS NULL OR "
+          "TRY_CAST(TRY_CAST({0} AS {1}) AS {2}) IS DISTINCT FROM {0}))",
+          raw, target, it->engine_type);
+      good = fmt::format("TRY_CAST({} AS {})", raw, target);
+    } else {
+      bad = bad_typed_value(raw, it->type, field.type);
+      good = good_typed_value(raw, it->type, field.type);
+    }
+    if (bad == "false") {
+      select += fmt::format("{} AS {}", good, quote_name(field.name));
+    } else {
+      select += fmt::format("CASE WHEN {} THEN {} ELSE {} END AS {}", bad,
+                            value_error(field.name, field.type, raw), good, quote_name(field.name));
+    }
+  }
+  if (places.path) select += ", __strandline_path";
+  if (places.index) select += ", file_row_number AS __strandline_n";
+  return fmt::format("(SELECT {} FROM {})", select, relation);
+}
+
+Result<Schema> parquet_columns(const FilesToRead& read) {
+  SL_ASSIGN(const auto files, without_empty(read.store, read.files));
+  if (files.empty()) return Schema();
+  SL_ASSIGN(const auto columns, read.connection.describe(fmt::format(
+                                    "SELECT * FROM read_parquet({}, union_by_name=true, "
+                                    "hive_partitioning=false)",
+                                    path_list(files))));
+  SL_TRY(check_parquet_names(read.connection, files, columns, nullptr));
+  Schema schema;
+  for (const auto& column : columns) {
+    DataType type = column.type;
+    const std::string& engine = column.engine_type;
+    if (engine == "UTINYINT")
+      type = DataType::primitive(TypeId::kShort);
+    else if (engine == "USMALLINT")
+      type = DataType::primitive(TypeId::kInteger);
+    else if (engine == "UINTEGER")
+      type = DataType::primitive(TypeId::kLong);
+    else if (engine == "UBIGINT")
+      type = DataType::decimal(20, 0);
+    else if (engine == "TIMESTAMP_NS" || engine == "TIMESTAMP_MS" || engine == "TIMESTAMP_S")
+      type = DataType::primitive(TypeId::kTimestampNtz);
+    else if (engine == "UUID" || engine == "JSON" || engine.rfind("ENUM", 0) == 0)
+      type = DataType::primitive(TypeId::kString);
+    else if (type.id == TypeId::kVoid) {
+      return unsupported("READ_FILES_TYPE",
+                         "column '{}' of the Parquet files has type {}, which has no "
+                         "counterpart in Delta: declare a schema without it",
+                         column.name, engine);
+    }
+    schema.fields.push_back(Field{column.name, type, true, {}});
+  }
+  return schema;
+}
+
+}  // namespace strandline::pipeline
