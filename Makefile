@@ -2,7 +2,7 @@
 #   DUCKDB_ROOT=<folder>  use an installed DuckDB instead of the pinned one
 #   ARGS=…                passed on to the program a target runs
 .DEFAULT_GOAL := build
-.PHONY: deps build dev python test test-unit test-property test-interop test-spark fuzz asan tsan arm64 demo bench lint format clean
+.PHONY: deps build dev python test test-unit test-property test-interop test-spark test-python-versions fuzz asan tsan arm64 demo bench lint format clean
 
 cmake_args := $(if $(DUCKDB_ROOT),-DDUCKDB_ROOT=$(abspath $(DUCKDB_ROOT)))
 
@@ -39,6 +39,9 @@ test-interop: build ## all tests with other readers and writers of Delta tables,
 test-spark: build ## the Spark SQL of AUTO CDC on a local Spark: every row case
 	scripts/spark.sh $(ARGS)
 
+test-python-versions: build ## `pip install` and the Python tests with CPython 3.10 to 3.13; ARGS='3.12' chooses
+	scripts/python_versions.sh $(ARGS)
+
 fuzz: ## libFuzzer on all that reads bytes of others, in build-fuzz/; ARGS='SECONDS TARGET…'
 	@scripts/install_deps.sh fuzz
 	$(call build_preset,fuzz)
@@ -62,13 +65,18 @@ demo: build ## the documents' tutorial, step by step
 bench: build ## the benchmarks of docs/BENCHMARKS.md (hours; one: bench/run.sh NAME)
 	bench/run.sh $(ARGS)
 
-lint: ## clang-format and clang-tidy, both version 19
+lint: ## clang-format and clang-tidy, both version 19; ruff for Python
 	@scripts/install_deps.sh lint
+	@scripts/venv.sh
+	build/venv/bin/python -m ruff check .
+	build/venv/bin/python -m ruff format --check bindings
 	git ls-files '*.h' '*.cc' | xargs clang-format-19 --dry-run --Werror
 	$(call build_preset,tidy)
 
-format: ## format all C++ files
+format: ## format all C++ files and the Python package
 	@scripts/install_deps.sh lint
+	@scripts/venv.sh
+	build/venv/bin/python -m ruff format bindings
 	git ls-files '*.h' '*.cc' | xargs clang-format-19 -i
 
 clean: ## remove what was built; downloads in .deps/ stay

@@ -18,7 +18,7 @@ command -v npm >/dev/null || packages+=(npm)
 python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3-venv)
 python3 -m pip --version >/dev/null 2>&1 || packages+=(python3-pip)
 case "${1:-}" in
-  test) packages+=(postgresql mariadb-server-core mariadb-client-core) ;;
+  test) packages+=(postgresql mariadb-server-core mariadb-client-core openssl) ;;
   lint) packages+=(clang-format-19 clang-tidy-19) ;;
   fuzz) packages+=(clang-19 libclang-rt-19-dev) ;;
   interop)

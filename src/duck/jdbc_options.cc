@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/secrets.h"
 #include "duck/jdbc.h"
+#include "duck/jdbc_tls.h"
 #include "sql/duckdb_printer.h"
 #include "sql/expr.h"
 
@@ -67,23 +68,9 @@ std::string decoded(const std::string& text) {
   return out;
 }
 
-// One setting of a connection text: key='value'.
-std::string setting(const std::string& key, const std::string& value) {
-  std::string out = key + "='";
-  for (const char c : value) {
-    if (c == '\'' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + "' ";
-}
-
-Status take_parameter(JdbcRead* read, const std::string& key, const std::string& value) {
+Status take_parameter(JdbcRead* read, JdbcTls* tls, const std::string& key,
+                      const std::string& value) {
   const std::string folded = fold_name(key);
-  const auto refused = [&](const char* accepted) -> Status {
-    return unsupported("JDBC_URL",
-                       "the URL '{}' has the parameter '{}', which is not supported; there are {}",
-                       read->shown, key, accepted);
-  };
   if (folded == "user") {
     read->user = value;
     return {};
@@ -92,47 +79,24 @@ Status take_parameter(JdbcRead* read, const std::string& key, const std::string&
     read->password = value;
     return {};
   }
-  std::string word = fold_name(value);
-  if (read->system == JdbcSystem::kPostgres) {
-    if (folded == "ssl") {
-      read->settings += setting("sslmode", word == "false" ? "disable" : "verify-full");
-    } else if (folded == "sslmode") {
-      read->settings += setting("sslmode", value);
-    } else if (folded == "sslrootcert" || folded == "sslcert" || folded == "sslkey") {
-      read->settings += setting(folded, value);
-    } else if (folded == "currentschema") {
-      read->settings += setting("options", "-csearch_path=" + value);
-    } else if (folded == "connecttimeout") {
-      read->settings += setting("connect_timeout", value);
-    } else if (folded == "applicationname") {
-      read->settings += setting("application_name", value);
-    } else {
-      return refused(
-          "user, password, ssl, sslmode, sslrootcert, sslcert, sslkey, currentSchema, "
-          "connectTimeout and ApplicationName");
-    }
-    return {};
-  }
-  if (folded == "usessl") {
-    read->settings += word == "false" ? "ssl_mode=disabled " : "ssl_mode=required ";
-  } else if (folded == "sslmode") {
-    std::replace(word.begin(), word.end(), '-', '_');
-    if (word == "trust") word = "required";
-    for (const char* mode : {"disabled", "preferred", "required", "verify_ca", "verify_identity"}) {
-      if (word == mode) {
-        read->settings += "ssl_mode=" + word + " ";
-        return {};
-      }
-    }
-    return invalid_argument("JDBC_URL",
-                            "sslMode = {} is not one of DISABLED, PREFERRED, REQUIRED, VERIFY_CA "
-                            "and VERIFY_IDENTITY",
-                            value);
-  } else if (folded != "useunicode" && folded != "characterencoding" &&
-             folded != "allowpublickeyretrieval") {
-    return refused(
-        "user, password, useSSL, sslMode, useUnicode, characterEncoding and "
-        "allowPublicKeyRetrieval");
+  SL_ASSIGN(const bool of_tls, tls->take(key, value));
+  if (of_tls) return {};
+  const bool postgres = read->system == JdbcSystem::kPostgres;
+  if (postgres && folded == "currentschema") {
+    read->settings += jdbc_setting(read->system, "options", "-csearch_path=" + value);
+  } else if (postgres && folded == "connecttimeout") {
+    read->settings += jdbc_setting(read->system, "connect_timeout", value);
+  } else if (postgres && folded == "applicationname") {
+    read->settings += jdbc_setting(read->system, "application_name", value);
+  } else if (postgres || (folded != "useunicode" && folded != "characterencoding" &&
+                          folded != "allowpublickeyretrieval")) {
+    return unsupported(
+        "JDBC_URL",
+        "the URL '{}' has the parameter '{}', which is not supported; there are user, password, "
+        "{}{}",
+        read->shown, key, JdbcTls::accepted(read->system),
+        postgres ? ", currentSchema, connectTimeout and ApplicationName"
+                 : ", useUnicode, characterEncoding and allowPublicKeyRetrieval");
   }
   return {};
 }
@@ -185,14 +149,17 @@ Status take_url(JdbcRead* read, const std::string& url, const System& system) {
   }
   read->database = decoded(rest);
   if (read->database.empty()) return wrong("names no database");
+  JdbcTls tls(read->system, std::string_view(system.prefix) == "jdbc:mariadb:");
   for (size_t begin = 0; begin < parameters.size();) {
     const size_t end = std::min(parameters.find('&', begin), parameters.size());
     const std::string pair = parameters.substr(begin, end - begin);
     const size_t equal = std::min(pair.find('='), pair.size());
-    const std::string value = equal < pair.size() ? pair.substr(equal + 1) : "true";
-    SL_TRY(take_parameter(read, decoded(pair.substr(0, equal)), decoded(value)));
+    const std::string value = equal < pair.size() ? pair.substr(equal + 1) : "";
+    SL_TRY(take_parameter(read, &tls, decoded(pair.substr(0, equal)), decoded(value)));
     begin = end + 1;
   }
+  SL_ASSIGN(const auto settings, tls.settings());
+  read->settings += settings;
   return {};
 }
 

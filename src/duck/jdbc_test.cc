@@ -58,6 +58,69 @@ TEST(JdbcOptions, UrlsOfMysqlAndSqlite) {
   EXPECT_EQ(read->relation, "odd name");
 }
 
+TEST(JdbcOptions, Tls) {
+  const struct {
+    const char* url;
+    const char* settings;
+  } cases[] = {
+      {"jdbc:postgresql://h/d?ssl", "sslmode='verify-full' "},
+      {"jdbc:postgresql://h/d?ssl=false", ""},
+      {"jdbc:postgresql://h/d?sslmode=Verify-CA&sslrootcert=/a%20b/it's.pem&ssl=true",
+       "sslmode='verify-ca' sslrootcert='/a b/it\\'s.pem' "},
+      {"jdbc:postgresql://h/d?ssl=true&sslfactory=org.postgresql.ssl.NonValidatingFactory",
+       "sslmode='require' "},
+      {"jdbc:postgresql://h/d?sslmode=verify-full&sslfactory=org.postgresql.ssl.LibPQFactory&"
+       "sslcert=c.pem&sslkey=k.pem&currentSchema=s",
+       "options='-csearch_path=s' sslmode='verify-full' sslcert='c.pem' sslkey='k.pem' "},
+      {"jdbc:mysql://h/d", ""},
+      {"jdbc:mysql://h/d?useSSL=true", "ssl_mode=required "},
+      {"jdbc:mysql://h/d?requireSSL=true&verifyServerCertificate=false", "ssl_mode=required "},
+      {"jdbc:mysql://h/d?useSSL=true&verifyServerCertificate=true&serverSslCert=file:/a/ca.pem",
+       "ssl_mode=verify_ca ssl_ca=\"/a/ca.pem\" "},
+      {"jdbc:mysql://h/d?sslMode=VERIFY_IDENTITY&serverSslCert=/a%22b.pem",
+       "ssl_mode=verify_identity ssl_ca=\"/a\\\"b.pem\" "},
+      {"jdbc:mysql://h/d?serverSslCert=ca.pem", "ssl_mode=verify_ca ssl_ca=\"ca.pem\" "},
+      // MariaDB's driver verifies unless it is told not to.
+      {"jdbc:mariadb://h/d?useSsl=true&serverSslCert=ca.pem",
+       "ssl_mode=verify_identity ssl_ca=\"ca.pem\" "},
+      {"jdbc:mariadb://h/d?useSsl=true&trustServerCertificate=true", "ssl_mode=required "},
+      {"jdbc:mariadb://h/d?sslMode=trust", "ssl_mode=required "},
+      {"jdbc:mariadb://h/d?sslMode=disable", "ssl_mode=disabled "},
+  };
+  for (const auto& one : cases) {
+    const auto read = of_url(one.url);
+    ASSERT_TRUE(read.ok()) << one.url << ": " << read.error().message;
+    EXPECT_EQ(read->settings, one.settings) << one.url;
+  }
+}
+
+TEST(JdbcOptions, TlsThatIsNotSupportedIsNamed) {
+  const struct {
+    const char* url;
+    const char* says;
+  } cases[] = {
+      {"jdbc:postgresql://h/d?sslmode=verify", "sslmode = verify is not one of disable"},
+      {"jdbc:postgresql://h/d?ssl=maybe", "ssl = maybe is neither true nor false"},
+      {"jdbc:postgresql://h/d?sslkey=me.p12", "'sslkey' names a key store"},
+      {"jdbc:postgresql://h/d?sslfactory=org.postgresql.ssl.DefaultJavaSSLFactory",
+       "is a class of Java's"},
+      {"jdbc:postgresql://h/d?sslpassword=x", "'sslpassword', which is not supported"},
+      {"jdbc:mysql://h/d?trustCertificateKeyStoreUrl=file:x", "with serverSslCert"},
+      {"jdbc:mysql://h/d?clientCertificateKeyStoreUrl=file:x", "no certificate of its own"},
+      {"jdbc:mysql://h/d?sslMode=VERIFY_CA", "nothing says by what"},
+      {"jdbc:mariadb://h/d?useSSL=true", "nothing says by what"},
+      {"jdbc:mysql://h/d?sslMode=REQUIRED&serverSslCert=a.pem", "other parameters forbid"},
+      {"jdbc:mysql://h/d?useSSL=false&serverSslCert=a.pem", "other parameters forbid"},
+      {"jdbc:mariadb://h/d?serverSslCert=-----BEGIN%20CERTIFICATE", "path of a PEM file"},
+  };
+  for (const auto& one : cases) {
+    const auto read = of_url(one.url);
+    ASSERT_FALSE(read.ok()) << one.url;
+    EXPECT_EQ(read.error().code, "JDBC_URL");
+    EXPECT_THAT(read.error().message, HasSubstr(one.says));
+  }
+}
+
 TEST(JdbcOptions, QueriesAndHints) {
   const auto read = jdbc_read({{"url", "jdbc:mysql://h/d"},
                                {"query", " SELECT 1; "},

@@ -282,9 +282,9 @@ class Checker {
                               "flow '{}': a target takes one kind of flow",
                               dataset.shown, cdc->name, append->name));
       }
+      for (const auto& property : options.properties) check_pipeline_property(property, dataset);
       if (cdc != nullptr) {
         for (const auto& property : options.properties) {
-          check_pipeline_property(property, dataset);
           if (fold_name(property.key) != "delta.appendonly" || fold_name(property.value) != "true")
             continue;
           fail(property.place.line > 0 ? property.place : dataset.place,
@@ -324,8 +324,8 @@ class Checker {
     }
     fail(property.place.line > 0 ? property.place : dataset.place,
          invalid_argument("INVALID_TABLE_PROPERTY",
-                          "property '{}' of '{}' is none that targets of AUTO CDC have{}", key,
-                          dataset.shown, suggestion(key, known)));
+                          "property '{}' of '{}' is none that pipelines know{}", key, dataset.shown,
+                          suggestion(key, known)));
   }
 
   const catalog::Warehouse& warehouse_;

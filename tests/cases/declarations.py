@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import cases as loader
-from harness import literal, query, quote, run_pipeline, sql_text, write_json_lines
+from harness import literal, query, run_pipeline, sql_text, write_json_lines
 
 HERE = Path(__file__).resolve().parent
 EXPECTATIONS = json.loads((HERE / "expectations.json").read_text("utf-8"))

@@ -19,7 +19,7 @@ def parts_of(text):
 
 def test_the_page(tmp_path, request):
     text = PAGE.read_text(encoding="utf-8")
-    parts = [part for part in parts_of(text)]
+    parts = list(parts_of(text))
     written, queries = [], 0
     place = 0
     while place < len(parts):

@@ -26,6 +26,7 @@ class Server:
     port: int
     url: str  # of the database test
     run: object  # runs a statement there
+    ca: Path  # PEM of who signed the server's certificate, which is for 127.0.0.1 alone
 
 
 def free_port():
@@ -68,6 +69,26 @@ class Folder:
         return done.stdout
 
 
+def certify(folder):
+    """ca.pem, cert.pem and key.pem in the folder: a certificate for 127.0.0.1, and who signed it."""
+    openssl = shutil.which("openssl")
+    if not openssl:
+        raise Missing("openssl is not installed (scripts/install_deps.sh test)")
+    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+    folder.call(openssl, "req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-days", 2, "-subj", "/CN=test")
+    folder.call(openssl, "req", *key, "-keyout", "key.pem", "-out", "request", "-subj", "/CN=server")
+    (folder.path / "names").write_text("subjectAltName=IP:127.0.0.1")
+    os.chmod(folder.path / "names", 0o644)
+    folder.call(openssl, "x509", "-req", "-in", "request", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", 2,
+                "-extfile", "names", "-out", "cert.pem")  # fmt: skip
+    # Where a name with a blank and a quote leads to it, too.
+    place = folder.path / "it's a ca.pem"
+    shutil.copyfile(folder.path / "ca.pem", place)
+    os.chmod(folder.path, 0o755)
+    os.chmod(place, 0o644)
+    return place
+
+
 @contextmanager
 def running(folder, words, ready, stop=signal.SIGTERM):
     """The server, once ready() does not raise; it ends with the block."""
@@ -97,7 +118,8 @@ def running(folder, words, ready, stop=signal.SIGTERM):
 
 @contextmanager
 def postgres():
-    """PostgreSQL with the user "me" and the database "test"."""
+    """PostgreSQL with the user "me" and the database "test", and the database "guarded", which takes
+    connections with TLS alone."""
     places = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda path: int(path.parts[4]))
     if not places:
         raise Missing("PostgreSQL is not installed (scripts/install_deps.sh test)")
@@ -107,6 +129,9 @@ def postgres():
     os.chmod(folder.path / "password", 0o644)
     folder.call(bin_ / "initdb", "-D", folder.path / "data", "-U", "me", "-A", "scram-sha-256", "--pwfile",
                 folder.path / "password", "--no-sync", "-E", "UTF8", "--locale=C")  # fmt: skip
+    ca = certify(folder)
+    rules = folder.path / "data" / "pg_hba.conf"
+    rules.write_text("hostnossl guarded all all reject\n" + rules.read_text())
 
     def run(sql, database="test"):
         line = f"host=127.0.0.1 port={port} user=me dbname={database}"
@@ -118,15 +143,17 @@ def postgres():
         return done.stdout
 
     words = [bin_ / "postgres", "-D", folder.path / "data", "-p", port, "-k", folder.path, "-c",
-             "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "shared_buffers=16MB"]  # fmt: skip
+             "listen_addresses=127.0.0.1,127.0.0.2", "-c", "fsync=off", "-c", "shared_buffers=16MB", "-c", "ssl=on", "-c",
+             f"ssl_cert_file={folder.path / 'cert.pem'}", "-c", f"ssl_key_file={folder.path / 'key.pem'}"]  # fmt: skip
     with running(folder, words, lambda: run("SELECT 1", "postgres"), signal.SIGINT):
         run("CREATE DATABASE test", "postgres")
-        yield Server(port, f"jdbc:postgresql://127.0.0.1:{port}/test", run)
+        run("CREATE DATABASE guarded", "postgres")
+        yield Server(port, f"jdbc:postgresql://127.0.0.1:{port}/test", run, ca)
 
 
 @contextmanager
 def mariadb():
-    """MariaDB with the user "me" and the database "test"."""
+    """MariaDB with the user "me", the user "guarded", who must come with TLS, and the database "test"."""
     program = shutil.which("mariadbd", path=f"{os.environ['PATH']}:/usr/sbin")
     install, client = shutil.which("mariadb-install-db"), shutil.which("mariadb")
     if not program or not install or not client:
@@ -135,13 +162,16 @@ def mariadb():
     folder.call(install, "--no-defaults", f"--datadir={folder.path / 'data'}", "--auth-root-authentication-method=normal",
                 "--skip-test-db", "--innodb-log-file-size=4M")  # fmt: skip
     socket_ = folder.path / "s"
+    ca = certify(folder)
 
     def run(sql, database="test"):
         return folder.call(client, "--no-defaults", f"--socket={socket_}", "-u", "root", database, input=sql)
 
-    words = [program, "--no-defaults", f"--datadir={folder.path / 'data'}", f"--port={port}", "--bind-address=127.0.0.1",
+    words = [program, "--no-defaults", f"--datadir={folder.path / 'data'}", f"--port={port}",
+             "--bind-address=127.0.0.1,127.0.0.2", f"--ssl-cert={folder.path / 'cert.pem'}", f"--ssl-key={folder.path / 'key.pem'}",
              f"--socket={socket_}", "--innodb-log-file-size=4M", "--innodb-flush-log-at-trx-commit=0",
              f"--pid-file={folder.path / 'pid'}"]  # fmt: skip
     with running(folder, words, lambda: run("SELECT 1", "mysql")):
-        run(f"CREATE DATABASE test; CREATE USER me@'%' IDENTIFIED BY '{PASSWORD}'; GRANT ALL ON test.* TO me@'%'", "mysql")
-        yield Server(port, f"jdbc:mysql://127.0.0.1:{port}/test", run)
+        run(f"CREATE DATABASE test; CREATE USER me@'%' IDENTIFIED BY '{PASSWORD}'; GRANT ALL ON test.* TO me@'%';"
+            f"CREATE USER guarded@'%' IDENTIFIED BY '{PASSWORD}' REQUIRE SSL; GRANT ALL ON test.* TO guarded@'%'", "mysql")  # fmt: skip
+        yield Server(port, f"jdbc:mysql://127.0.0.1:{port}/test", run, ca)

@@ -10,11 +10,11 @@ import pytest
 sys.path.insert(0, str(harness.ROOT / "tests" / "cases"))
 sys.path.insert(0, str(harness.ROOT / "tests" / "python"))
 
-import cases as loader  # noqa: E402
-import runner  # noqa: E402
-import test_cases as rows_of  # noqa: E402
-import values  # noqa: E402
-from selection import FAILING, ROW_CASES  # noqa: E402
+import cases as loader
+import runner
+import test_cases as rows_of
+import values
+from selection import FAILING, ROW_CASES
 
 EVERY = 4  # of how many other cases one runs
 

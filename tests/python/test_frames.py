@@ -230,7 +230,7 @@ def test_names_resolve_only_inside(names):
 
         assert pyspark is not ours and pyspark.__version__
         with pytest.raises(ModuleNotFoundError, match="there are dlt, pyspark"):
-            import pyspark.ml  # noqa: F401
+            import pyspark.ml
     assert sys.modules["pyspark"] is ours
 
 

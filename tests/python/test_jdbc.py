@@ -2,7 +2,6 @@
 
 import datetime
 import os
-import sqlite3
 from decimal import Decimal
 from urllib.parse import quote
 
@@ -12,7 +11,7 @@ import servers
 from servers import PASSWORD
 
 import strandline
-from strandline import _jdbc, _script, _spark, _volumes
+from strandline import _jdbc, _spark, _volumes
 
 
 @pytest.fixture
@@ -34,6 +33,7 @@ def reader(spark, server, **options):
 
 
 def test_sqlite(spark, warehouse, tmp_path):
+    sqlite3 = pytest.importorskip("sqlite3", reason="this CPython was built without SQLite, which makes the file")
     path = tmp_path / "a file.db"
     with sqlite3.connect(path) as db:
         db.execute("CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, score REAL, raw BLOB)")
@@ -169,7 +169,7 @@ def load():
         "b.sql": f"CREATE MATERIALIZED VIEW n AS SELECT count(*) AS n FROM read_jdbc(url => '{postgres.url}', user => 'me', "
                  "dbtable => 'shops', password => secret('SHOP_PASSWORD'));",
     })  # fmt: skip
-    run = lambda: strandline.Pipeline(folder, warehouse=warehouse.path).run()  # noqa: E731
+    run = lambda: strandline.Pipeline(folder, warehouse=warehouse.path).run()
     run()
     assert sorted(warehouse.sql("SELECT * FROM shops").fetchall()) == [(1, "Rome"), (2, "Oslo")]
     assert warehouse.sql("SELECT n FROM n").fetchall() == [(2,)]
@@ -225,6 +225,56 @@ def test_mariadb(spark, mariadb):
     assert PASSWORD not in str(caught.value)
 
 
+def encrypted(spark, url, user="me"):
+    """How a connection to a server is encrypted, as the server sees it: "" if it is not."""
+    postgres = "postgresql" in url
+    query = ("SELECT coalesce(version, '') AS v FROM pg_stat_ssl WHERE pid = pg_backend_pid()" if postgres else
+             "SELECT variable_value AS v FROM information_schema.session_status WHERE variable_name = 'ssl_version'")  # fmt: skip
+    return spark.read.format("jdbc").options(url=url, user=user, password=PASSWORD, query=query).load().first().v
+
+
+def refused(spark, url, user="me"):
+    """What is said of a connection that cannot be had."""
+    with pytest.raises(strandline.IoError, match="JDBC_CONNECTION_FAILED") as caught:
+        encrypted(spark, url, user)
+    assert PASSWORD not in str(caught.value)
+    return str(caught.value)
+
+
+def test_tls_of_postgres(spark, postgres, mariadb):
+    plain = postgres.url
+    guarded, elsewhere = plain.replace("/test", "/guarded"), plain.replace("127.0.0.1", "127.0.0.2")
+    ca, another = (quote(str(one.ca)) for one in (postgres, mariadb))
+    assert encrypted(spark, f"{plain}?sslmode=disable") == ""
+    for parameters in ("", "?ssl=false", "?sslmode=require", "?sslmode=Prefer", f"?ssl=true&sslrootcert={ca}",
+                       f"?sslmode=verify-ca&sslrootcert={ca}", f"?sslmode=verify-full&sslrootcert={ca}&connectTimeout=9",
+                       "?ssl=true&sslfactory=org.postgresql.ssl.NonValidatingFactory"):  # fmt: skip
+        assert encrypted(spark, guarded + parameters).startswith("TLSv1."), parameters
+    assert "pg_hba" in refused(spark, f"{guarded}?sslmode=disable")
+    # The certificate: signed by another, of another address, nothing to hold it against.
+    assert "certificate verify failed" in refused(spark, f"{plain}?ssl&sslrootcert={another}")
+    assert "certificate verify failed" in refused(spark, f"{plain}?sslmode=verify-ca&sslrootcert={another}")
+    assert encrypted(spark, f"{elsewhere}?sslmode=verify-ca&sslrootcert={ca}").startswith("TLSv1.")
+    assert "does not match" in refused(spark, f"{elsewhere}?sslmode=verify-full&sslrootcert={ca}")
+    assert "/no/such.pem" in refused(spark, f"{plain}?sslmode=verify-ca&sslrootcert=/no/such.pem")
+
+
+def test_tls_of_mariadb(spark, postgres, mariadb):
+    ca, another = (quote(str(one.ca)) for one in (mariadb, postgres))
+    elsewhere = mariadb.url.replace("127.0.0.1", "127.0.0.2")
+    assert encrypted(spark, f"{mariadb.url}?sslMode=DISABLED") == ""
+    for parameters in ("", "?sslMode=REQUIRED", "?useSSL=true", f"?sslMode=VERIFY_CA&serverSslCert={ca}",
+                       f"?sslMode=VERIFY_IDENTITY&serverSslCert={ca}", f"?useSSL=true&verifyServerCertificate=true&serverSslCert={ca}"):  # fmt: skip
+        assert encrypted(spark, mariadb.url + parameters, "guarded").startswith("TLSv1."), parameters
+    theirs = mariadb.url.replace("mysql", "mariadb")
+    for parameters in ("?sslMode=trust", f"?sslMode=verify-full&serverSslCert={ca}", f"?useSsl=true&serverSslCert=file:{ca}"):
+        assert encrypted(spark, theirs + parameters, "guarded").startswith("TLSv1."), parameters
+    refused(spark, f"{mariadb.url}?useSSL=false", "guarded")
+    assert "certificate" in refused(spark, f"{mariadb.url}?sslMode=VERIFY_CA&serverSslCert={another}")
+    assert encrypted(spark, f"{elsewhere}?sslMode=VERIFY_CA&serverSslCert={ca}").startswith("TLSv1.")
+    refused(spark, f"{elsewhere}?sslMode=VERIFY_IDENTITY&serverSslCert={ca}")
+
+
 WRONG = {
     "read.load()": "needs the option url",
     "read.option('url', 'jdbc:sqlserver://h;database=x').load()": "'jdbc:sqlserver:…' is not supported",
@@ -240,6 +290,8 @@ WRONG = {
     "read.options(url='jdbc:postgresql://h/d', dbtable='t', preferTimestampNTZ=False).load()": "TIMESTAMP_NTZ",
     "read.options(url='jdbc:postgresql://h/d', dbtable='t', queryTimeout=5).load()": "queryTimeout = 5",
     "read.options(url='jdbc:mysql://h/d?sslMode=maybe', dbtable='t').load()": "sslMode = maybe is not one of DISABLED",
+    "read.options(url='jdbc:mysql://h/d?sslMode=VERIFY_CA', dbtable='t').load()": "nothing says by what",
+    "read.options(url='jdbc:postgresql://h/d?sslmode=full', dbtable='t').load()": "sslmode = full is not one of disable",
     "read.options(url='jdbc:sqlite:', dbtable='t').load()": "names no file",
     "read.options(url='jdbc:sqlite:x', query='SELECT 1').load()": "of SQLite a table or view is read",
     "read.options(url='jdbc:sqlite:x', dbtable='(SELECT 1) x').load()": "of SQLite a table or view is read",

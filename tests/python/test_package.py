@@ -59,6 +59,13 @@ for batch in strandline.connect("w").table("t").change_batches("x"):
         strandline.conect
 
 
+@pytest.mark.parametrize("command", ["check .", "format --check bindings"])
+def test_python_files_are_tidy(command):
+    """What `make lint` runs, too."""
+    done = subprocess.run([sys.executable, "-m", "ruff", *command.split(), "--no-cache"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_the_program_comes_with_the_package():
     done = subprocess.run([sys.executable, "-m", "strandline._program", "--version"], capture_output=True, text=True)
     assert done.stdout == f"strandline {strandline.__version__}\n"

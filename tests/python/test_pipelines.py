@@ -178,6 +178,9 @@ WRONG = [
     ("dp.create_sink('s', 'kafka', {})", "UNSUPPORTED_SINK", "create_sink('s', 'kafka')"),
     ("dp.create_streaming_table('a..b')", "PYTHON_ERROR", "name: 'a..b' is not a name"),
     ("dp.create_auto_cdc_from_snapshot_flow('t', 3, ['id'])", "PYTHON_ERROR", "source must be the name of a table or view"),
+    ("@dp.table\nasync def f(): return spark.range(1)", "PYTHON_ERROR", "f is an async function, and nothing awaits it"),
+    ("@dp.append_flow(target='t')\ndef f(): yield spark.range(1)", "PYTHON_ERROR", "f has yield"),
+    ("async def f(latest): return None\ndp.create_auto_cdc_from_snapshot_flow('t', f, ['id'])", "PYTHON_ERROR", "f is an async"),
     ("from pyspark.pipelines import tabel", "PYTHON_ERROR", "cannot import name 'tabel' from 'pyspark.pipelines'"),
     ("from dlt import tabel", "PYTHON_ERROR", "; there are append_flow,"),
     ("dp.tabel", "PYTHON_ERROR", "pyspark.pipelines.tabel is not there; there are append_flow,"),
@@ -191,7 +194,7 @@ WRONG = [
 @pytest.mark.parametrize("line, code, message", WRONG)
 def test_mistakes_are_told_with_their_line(line, code, message, pipeline, events):
     error = invalid(pipeline({"a.py": HEAD + "\n" + line + "\n"}), events)[0]
-    assert (error.code, error.place.line) == (code, 4) and message in error.message, error
+    assert (error.code, error.place.line) == (code, 4 + ("\ndp." in line)) and message in error.message, error
     assert error.place.file.endswith("p/a.py")
 
 
@@ -257,6 +260,19 @@ dp.create_streaming_table("u")
 dp.create_auto_cdc_flow("u", "Broken", ["id"], "seq")
 """}), events)  # fmt: skip
     assert ["no" in error.message for error in errors] == [True], errors
+
+
+@pytest.mark.parametrize("mistake", ["1 / 0", "def f(:"])
+def test_what_a_file_that_fails_may_declare_is_not_unknown_too(mistake, pipeline, events):
+    declares = (HEAD + mistake + "\n@dp.table\ndef users(): return spark.readStream.table('events')\n"
+                "dp.create_streaming_table('odd name')\ndp.create_streaming_table('main.default.two')\n")  # fmt: skip
+    sql = ("CREATE FLOW f AS AUTO CDC INTO `odd name` FROM STREAM(users) KEYS (id) SEQUENCE BY seq;\n"
+           "CREATE FLOW g AS INSERT INTO two BY NAME SELECT * FROM STREAM(users);\n")  # fmt: skip
+    (error,) = invalid(pipeline({"a.py": declares, "b.sql": sql}), events)
+    assert "a.py:4" in str(error.place), error
+    # What it never says is.
+    errors = invalid(pipeline({"a.py": declares, "b.sql": sql.replace("users", "usres")}), events)
+    assert {error.code for error in errors} == {"PYTHON_SYNTAX" if ":" in mistake else "PYTHON_ERROR", "TABLE_OR_VIEW_NOT_FOUND"}
 
 
 def test_plan_tells_places_of_the_program(pipeline, events):

@@ -207,7 +207,7 @@ def source():
 
 dp.create_auto_cdc_from_snapshot_flow(target="t", source="source", keys=["id"], stored_as_scd_type=2)
 """})  # fmt: skip
-    run = lambda: strandline.Pipeline(folder, warehouse=warehouse.path).run().flows[0].metrics  # noqa: E731
+    run = lambda: strandline.Pipeline(folder, warehouse=warehouse.path).run().flows[0].metrics
     assert run()["num_upserted_rows"] == 2
     version = warehouse.table("t").version
     assert run()["num_upserted_rows"] == 0 and warehouse.table("t").version == version
@@ -293,7 +293,7 @@ def test_snapshots_are_the_events_of_their_differences(snapshots):
         (folder / "p" / "a.py").write_text(BOTH.format(file=str(folder / "s.json"), events=str(folder / "events")))
         strandline.Pipeline(folder / "p", warehouse=folder / "w").run()
         w = strandline.connect(folder / "w")
-        read = lambda name: sorted(w.sql(f"SELECT * FROM {name}").fetchall(), key=repr)  # noqa: E731
+        read = lambda name: sorted(w.sql(f"SELECT * FROM {name}").fetchall(), key=repr)
         assert read("one") == sorted(((key, *cells) for key, cells in snapshots[-1].items()), key=repr)
         for name in ("one", "two", "some"):
             assert read(name) == read(name + "_of_events"), (name, snapshots)

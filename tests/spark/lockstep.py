@@ -136,7 +136,7 @@ def run_group(jobs, folder, spark):
         assert printed.returncode == 0 and not plan["errors"], json.dumps(plan["errors"], indent=1)
         programs = {program["flow"].split(".")[-1]: program for program in plan["programs"]}
         with ThreadPoolExecutor(WORKERS) as pool:
-            metrics = list(pool.map(lambda job: run_step(job, number, programs, folder), current))
+            metrics = list(pool.map(lambda job: run_step(job, number, programs, folder), current))  # noqa: B023 - run at once
         run = run_pipeline(pipeline, warehouse, "--threads", "1", timeout=600)
         assert run.ok, run.explain()
         for job, of_job in zip(current, metrics):

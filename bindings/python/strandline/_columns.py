@@ -18,9 +18,7 @@ from ._arguments import accept, given
 from .errors import InvalidArgumentError, UnsupportedError
 
 # Names keep their case.
-StandaloneSession.builder.config(
-    "sqlframe.input.dialect", "spark, normalization_strategy=case_sensitive"
-).getOrCreate()
+StandaloneSession.builder.config("sqlframe.input.dialect", "spark, normalization_strategy=case_sensitive").getOrCreate()
 
 ColumnOrName = Union[Column, str]
 
@@ -88,7 +86,7 @@ def literal(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-def expr(str: str) -> Column:  # noqa: A002 - PySpark's name of the parameter
+def expr(str: str) -> Column:
     """A column from SQL text, which is taken as it is."""
     text = accept("str", str, type("")).strip()
     try:

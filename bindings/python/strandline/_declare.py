@@ -104,11 +104,18 @@ def describe(error: BaseException, files: dict[str, str], place: Optional[tuple[
     return {"kind": kind, "code": code, "message": message, "file": files.get(file, file), "line": line}
 
 
+def _names_in(path: str) -> list[str]:
+    """What a file that failed may have meant to declare: its words and texts. Others that name one of
+    these are no mistakes yet."""
+    text = Path(path).read_bytes().decode("utf-8", "replace")
+    return sorted({*re.findall(r"\w+", text), *(found[1] for found in re.findall(r"""(["'])(.+?)\1""", text))})
+
+
 class Declarer:
     """The files of one pipeline."""
 
     def __init__(self, request: dict[str, Any]) -> None:
-        self.files = {path: display for path, display in request["files"]}
+        self.files = dict(request["files"])
         self.root = request["root"]
         configuration: dict[str, str] = request["configuration"]
         self.registry = pipelines.Registry()
@@ -132,11 +139,16 @@ class Declarer:
                 except BaseException as error:  # user code may do anything
                     _pass_on(error)
                     errors.append(describe(error, self.files, (path, 0)))
+                    doubtful += _names_in(path)
             statements = []
             for declared in self.registry.declared:
                 place = (declared.file, declared.line)
                 try:
-                    statement = {"sql": declared.sql(), "file": self.files.get(declared.file, declared.file), "line": declared.line}
+                    statement = {
+                        "sql": declared.sql(),
+                        "file": self.files.get(declared.file, declared.file),
+                        "line": declared.line,
+                    }
                     if declared.function is not None:
                         statement["function"] = f"f{len(self.functions)}"
                         self.functions[statement["function"]] = SnapshotFunction(declared.function, *place)

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from ._arguments import accept, accept_one_of, flat, given
 from ._columns import (
-    OF_FRAME, ColumnOrName, as_column, column_text, expr, functions, literal, name_of, quote, split_name, table_name,
+    OF_FRAME, ColumnOrName, as_column, column_text, literal, name_of, quote, split_name, table_name,
 )  # fmt: skip
 from ._grouped import GroupedData
 from ._nulls import DataFrameNaFunctions
@@ -158,7 +158,7 @@ class DataFrame:
         except StrandlineError as error:
             raise InvalidArgumentError(
                 f"{method} needs the columns of the frame, which are not known here ({error.message}): name them with "
-                "select()", "UNKNOWN_COLUMNS")  # fmt: skip
+                "select()", "UNKNOWN_COLUMNS") from None  # fmt: skip
 
     def withColumn(self, colName: str, col: Column) -> DataFrame:
         return self.withColumns({colName: col})
@@ -606,9 +606,7 @@ class _Guessed(Column):
         self._name = name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise AttributeError(
-            f"DataFrame.{self._name}() is not supported{_nearest(self._name)}; the methods are {_methods()}"
-        )
+        raise AttributeError(f"DataFrame.{self._name}() is not supported{_nearest(self._name)}; the methods are {_methods()}")
 
 
 def _inside(frame: DataFrame) -> str:

@@ -57,11 +57,20 @@ def _contents(spark: Any) -> dict[str, dict[str, Any]]:
         "Window": Window,
     }  # fmt: skip
     return {
-        "dlt": {**declarations, **readers, "__doc__": pipelines.__doc__, "__all__": [*pipelines.__all__, *readers],
-                "__getattr__": _missing("dlt", [*pipelines.__all__, *readers])},
+        "dlt": {
+            **declarations,
+            **readers,
+            "__doc__": pipelines.__doc__,
+            "__all__": [*pipelines.__all__, *readers],
+            "__getattr__": _missing("dlt", [*pipelines.__all__, *readers]),
+        },
         "pyspark": {"Row": Row, "__version__": spark.version, "__path__": []},
-        "pyspark.pipelines": {**declarations, "__doc__": pipelines.__doc__, "__all__": pipelines.__all__,
-                              "__getattr__": _missing("pyspark.pipelines", pipelines.__all__)},
+        "pyspark.pipelines": {
+            **declarations,
+            "__doc__": pipelines.__doc__,
+            "__all__": pipelines.__all__,
+            "__getattr__": _missing("pyspark.pipelines", pipelines.__all__),
+        },
         "pyspark.sql": {**sql, "__path__": []},
         "pyspark.sql.column": {"Column": Column},
         "pyspark.sql.dataframe": {"DataFrame": DataFrame},
@@ -70,7 +79,9 @@ def _contents(spark: Any) -> dict[str, dict[str, Any]]:
         "pyspark.sql.readwriter": {"DataFrameReader": DataFrameReader, "DataFrameWriter": DataFrameWriter},
         "pyspark.sql.session": {"SparkSession": Session},
         "pyspark.sql.streaming": {
-            "DataStreamReader": DataStreamReader, "DataStreamWriter": DataStreamWriter, "StreamingQuery": StreamingQuery,
+            "DataStreamReader": DataStreamReader,
+            "DataStreamWriter": DataStreamWriter,
+            "StreamingQuery": StreamingQuery,
         },
         "pyspark.sql.types": {name: getattr(types, name) for name in dir(types) if name[0].isupper()} | {"Row": Row},
         "pyspark.sql.window": {"Window": Window},

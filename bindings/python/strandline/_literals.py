@@ -5,12 +5,11 @@ from __future__ import annotations
 import datetime
 import decimal
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Optional
 
 from sqlframe.standalone import types as spark_types
 from sqlglot import exp
-from sqlglot import parse_one
 
 from ._arguments import given
 from ._columns import is_unicode, literal, quote
@@ -120,10 +119,16 @@ def values_query(data: Any, schema: Any, files: Optional[Files] = None) -> str:
         (f"col{i + 1}" if writers[i] is _typed else f"CAST(col{i + 1} AS {_spelled(type_)})") + f" AS {quote(name)}"
         for i, (name, type_) in enumerate(zip(names, types))
     )
-    texts = [
-        "(" + ", ".join(write(value, type_) for write, value, type_ in zip(writers, row, types)) + ")" for row in rows
-    ]
-    return f"SELECT {items} FROM VALUES {', '.join(texts)}"
+    texts = [[_in_column(name, write, row[i], type_) for row in rows]
+             for i, (name, write, type_) in enumerate(zip(names, writers, types))]  # fmt: skip
+    return f"SELECT {items} FROM VALUES {', '.join('(' + ', '.join(row) + ')' for row in zip(*texts))}"
+
+
+def _in_column(name: str, write: Callable[[Any, Type], str], value: Any, type_: Type) -> str:
+    try:
+        return write(value, type_)
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(f"createDataFrame(): column {name}: {error.message}", error.code) from None
 
 
 _FRAME_TYPES = {"i": "BIGINT", "u": "BIGINT", "f": "DOUBLE", "b": "BOOLEAN", "M": "TIMESTAMP"}
@@ -217,8 +222,7 @@ def _inferred(name: str, values: Sequence[Any]) -> Type:
     if hasattr(present[0], "__fields__"):
         fields = present[0].__fields__
         inside = ", ".join(
-            f"{quote(field)}: {_spelled(_inferred(field, [value[i] for value in present]))}"
-            for i, field in enumerate(fields)
+            f"{quote(field)}: {_spelled(_inferred(field, [value[i] for value in present]))}" for i, field in enumerate(fields)
         )
         return _type(f"STRUCT<{inside}>")
     raise InvalidArgumentError(f"column {name} has values of type {kind.__name__}: give a schema", "CANNOT_DETERMINE_TYPE")
@@ -228,10 +232,27 @@ def _spelled(type_: Type) -> str:
     return str(type_.sql(dialect="spark", identify=True))
 
 
+_BITS = {Type.Type.TINYINT: 8, Type.Type.SMALLINT: 16, Type.Type.INT: 32, Type.Type.BIGINT: 64}
+
+
+def _is_out_of_range(value: Any, type_: Type) -> bool:
+    """A number that its column cannot hold, by its digits before the point."""
+    if isinstance(value, bool) or not isinstance(value, (int, decimal.Decimal)):
+        return False
+    if (bits := _BITS.get(type_.this)) is not None:
+        return not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1)
+    if type_.this == Type.Type.DECIMAL and decimal.Decimal(value).is_finite() and value != 0:
+        precision, scale = [int(one.name) for one in type_.expressions] or (10, 0)
+        return decimal.Decimal(value).adjusted() >= precision - scale
+    return False
+
+
 def value_text(value: Any, type_: Type) -> str:
     """A literal that CAST makes a value of the type."""
     if value is None:
         return "NULL"
+    if _is_out_of_range(value, type_):
+        raise InvalidArgumentError(f"{given(value)} is out of the range of {_spelled(type_)}", "NUMERIC_VALUE_OUT_OF_RANGE")
     kind = type_.this
     if kind in (Type.Type.ARRAY, Type.Type.LIST) and isinstance(value, (list, tuple)):
         return f"array({', '.join(_typed(item, type_.expressions[0]) for item in value)})"
@@ -265,7 +286,7 @@ def value_text(value: Any, type_: Type) -> str:
         return literal(value.isoformat())
     if hasattr(value, "item"):  # numpy's scalars
         return value_text(value.item(), type_)
-    raise InvalidArgumentError(f"createDataFrame(): {given(value)} is not a value of a column", "CANNOT_CONVERT_TYPE")
+    raise InvalidArgumentError(f"{given(value)} is not a value of a column", "CANNOT_CONVERT_TYPE")
 
 
 def _is_mixed(values: Sequence[Any]) -> bool:

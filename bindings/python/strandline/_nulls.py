@@ -80,7 +80,7 @@ class DataFrameNaFunctions:
             values = {name.casefold(): one for name, one in value.items()}
         else:
             _family_of("value", value)
-            values = {name: value for name in self._chosen(subset, names)}
+            values = dict.fromkeys(self._chosen(subset, names), value)
         items = []
         for name, type_ in columns:
             text = quote(name)

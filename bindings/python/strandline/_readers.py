@@ -157,7 +157,7 @@ class DataFrameReader(_Reader):
             return str(int(number)) if number.isdigit() else literal(number)
         return literal(text) if text is not None else None
 
-    def load(self, path: Any = None, format: Optional[str] = None, schema: Any = None, **options: Any) -> DataFrame:  # noqa: A002
+    def load(self, path: Any = None, format: Optional[str] = None, schema: Any = None, **options: Any) -> DataFrame:
         """Files of the format; a folder, a file or a pattern."""
         if format is not None:
             self.format(format)
@@ -197,7 +197,9 @@ class DataFrameReader(_Reader):
         return self.format("jdbc").option("url", url).option("dbtable", table).load()  # type: ignore[no-any-return]
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"spark.read.{name} is not supported; there are table, load, csv, json, parquet, jdbc, format, option, options, schema")
+        raise AttributeError(
+            f"spark.read.{name} is not supported; there are table, load, csv, json, parquet, jdbc, format, option, options, schema"
+        )
 
 
 class DataStreamReader(_Reader):
@@ -217,7 +219,7 @@ class DataStreamReader(_Reader):
         table = f"table_changes({literal(name)}, 0)" if feed.lower() == "true" else name
         return DataFrame(self._spark, self._spark._source(Source(text, table, True)))
 
-    def load(self, path: Any = None, format: Optional[str] = None, schema: Any = None, **options: Any) -> DataFrame:  # noqa: A002
+    def load(self, path: Any = None, format: Optional[str] = None, schema: Any = None, **options: Any) -> DataFrame:
         """Files as a stream: each is read once."""
         if format is not None:
             self.format(format)
@@ -227,4 +229,6 @@ class DataStreamReader(_Reader):
         return self._files(path, True)
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"spark.readStream.{name} is not supported; there are table, load, csv, json, parquet, format, option, options, schema")
+        raise AttributeError(
+            f"spark.readStream.{name} is not supported; there are table, load, csv, json, parquet, format, option, options, schema"
+        )

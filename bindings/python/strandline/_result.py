@@ -192,12 +192,8 @@ class Result:
         if not self._columns or (self._rows is None and self._again is None):
             return html.escape(repr(self))
         rows, more = self._head(_SHOWN_ROWS)
-        head = "".join(
-            f'<th title="{html.escape(type_)}">{html.escape(name)}</th>' for name, type_ in self._columns
-        )
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(_text(value))}</td>" for value in row) + "</tr>" for row in rows
-        )
+        head = "".join(f'<th title="{html.escape(type_)}">{html.escape(name)}</th>' for name, type_ in self._columns)
+        body = "".join("<tr>" + "".join(f"<td>{html.escape(_text(value))}</td>" for value in row) + "</tr>" for row in rows)
         note = f"<p>the first {_SHOWN_ROWS} rows</p>" if more else ""
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{note}"
 

@@ -26,9 +26,7 @@ def timestamp(microseconds: int, with_zone: bool) -> datetime.datetime:
     try:
         return (_EPOCH_UTC if with_zone else _EPOCH) + datetime.timedelta(microseconds=microseconds)
     except OverflowError:
-        raise ValueError(
-            f"a timestamp {microseconds} microseconds from 1970 is outside of Python's range: use arrow()"
-        ) from None
+        raise ValueError(f"a timestamp {microseconds} microseconds from 1970 is outside of Python's range: use arrow()") from None
 
 
 def time(microseconds: int) -> datetime.time:

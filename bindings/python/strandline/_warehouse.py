@@ -267,9 +267,7 @@ class Table:
         accept_at_least("max_files", max_files, 1, int)
         start = None if from_ is None else _bound("from_", from_).strip("'")
         path = "" if checkpoint is None else os.path.abspath(checkpoint)
-        reader = _core.open_changes(
-            *self._warehouse._options, self.name, start, path, max_files
-        )
+        reader = _core.open_changes(*self._warehouse._options, self.name, start, path, max_files)
         return _batches(reader, follow, poll_seconds)
 
     def __repr__(self) -> str:

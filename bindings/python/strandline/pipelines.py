@@ -250,10 +250,20 @@ def _decorated(query_function: Any, declare: Callable[[Callable[[], Any]], None]
     def decorate(function: F) -> F:
         if not callable(function):
             raise TypeError(f"a function that returns a DataFrame is declared, not {given(function)}")
+        _plain_function(function)
         declare(function)
         return function
 
     return decorate if query_function is None else decorate(query_function)
+
+
+def _plain_function(function: Callable[..., Any]) -> None:
+    """Refuses functions whose call gives no result of theirs yet."""
+    name = getattr(function, "__name__", "the function")
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise TypeError(f"{name} is an async function, and nothing awaits it: declare a plain one, def {name}(...)")
+    if inspect.isgeneratorfunction(function):
+        raise TypeError(f"{name} has yield, which makes it a generator: it must return its DataFrame")
 
 
 def _named(name: Any, function: Callable[..., Any]) -> str:
@@ -335,9 +345,7 @@ def materialized_view(
     )  # fmt: skip
 
 
-def _declare_table(
-    kind: Optional[str], function: Callable[[], Any], name: Any, private: bool, **options: Any
-) -> None:
+def _declare_table(kind: Optional[str], function: Callable[[], Any], name: Any, private: bool, **options: Any) -> None:
     shown = _named(name, function)
     accept("private", private, bool)
     makers = {
@@ -462,9 +470,7 @@ def append_flow(
 
         def text() -> str:
             frame = _frame_of(function)
-            return (
-                f"CREATE FLOW {flow}{said} AS INSERT INTO {'ONCE ' if once else ''}{into} BY NAME {frame._statement()}"
-            )
+            return f"CREATE FLOW {flow}{said} AS INSERT INTO {'ONCE ' if once else ''}{into} BY NAME {frame._statement()}"
 
         _current().add(text, function)
 
@@ -580,9 +586,7 @@ def create_auto_cdc_flow(
     if apply_as_truncates is not None:
         text += f" APPLY AS TRUNCATE WHEN ({expression_text('apply_as_truncates', apply_as_truncates)})"
     _one_of("column_list", column_list, "except_column_list", except_column_list)
-    text += _lists(
-        "COLUMNS", _plain_names("column_list", column_list), _plain_names("except_column_list", except_column_list)
-    )
+    text += _lists("COLUMNS", _plain_names("column_list", column_list), _plain_names("except_column_list", except_column_list))
     text += _stored_as(stored_as_scd_type, (1, "1", 2, "2", "bitemporal"))
     text += _track_history(track_history_column_list, track_history_except_column_list, stored_as_scd_type)
     nulls = _plain_names("ignore_null_updates_column_list", ignore_null_updates_column_list)
@@ -651,6 +655,7 @@ def create_auto_cdc_from_snapshot_flow(
             ) from None
         except ValueError:
             pass  # a function of C code, which does not say
+        _plain_function(source)
         function = source
         snapshot = "SNAPSHOT (SELECT 1 AS given_by_a_function)"
     else:
@@ -686,7 +691,7 @@ def apply_changes_from_snapshot(
 
 
 @known_parameters
-def create_sink(name: str, format: str, options: Optional[Mapping[str, str]] = None) -> None:  # noqa: A002
+def create_sink(name: str, format: str, options: Optional[Mapping[str, str]] = None) -> None:
     """Sinks are not supported: flows write into streaming tables."""
     raise UnsupportedError(
         f"create_sink({name!r}, {format!r}) is not supported: flows write into streaming tables, whose change feed "
