@@ -69,7 +69,12 @@ class TableChangeReader final : public ChangeReader {
                 duck::RowReader::open(std::move(connection),
                                       fmt::format("SELECT * FROM {} AS changes ORDER BY {}",
                                                   scan->sql(), cdf::kCommitVersionColumn)));
-      return make_row_stream(std::move(reader), std::move(scan));
+      return make_row_stream(std::move(reader), std::move(scan),
+                             [store = context_.store, plan = batch.plan](Error error) {
+                               if (error.code != "ENGINE_ERROR") return error;
+                               auto better = cdf::find_missing_file(store.get(), plan);
+                               return better ? *std::move(better) : error;
+                             });
     }
   }
 

@@ -16,6 +16,7 @@ std::string type_text(const duck::ResultColumn& column) {
 struct OpenResult {
   std::shared_ptr<void> sources;  // outlive the reader
   std::unique_ptr<duck::RowReader> reader;
+  std::function<Error(Error)> explain;
   std::string last_error;
   std::optional<Error> failure;
 };
@@ -48,7 +49,7 @@ class Export {
   }
   static int answer(ArrowArrayStream* stream, const Status& status) {
     if (status.ok()) return 0;
-    const Error& error = status.error();
+    const Error error = of(stream).explain(status.error());
     of(stream).last_error = fmt::format("[{}] {}", error.code, error.message);
     of(stream).failure = error;
     switch (error.kind) {
@@ -64,9 +65,11 @@ class Export {
 
 class EngineRowStream final : public RowStream {
  public:
-  EngineRowStream(std::unique_ptr<duck::RowReader> reader, std::shared_ptr<void> sources)
+  EngineRowStream(std::unique_ptr<duck::RowReader> reader, std::shared_ptr<void> sources,
+                  std::function<Error(Error)> explain)
       : result_(std::make_shared<OpenResult>()) {
     result_->sources = std::move(sources);
+    result_->explain = std::move(explain);
     result_->reader = std::move(reader);
     for (const auto& column : result_->reader->columns())
       columns_.push_back({column.name, type_text(column)});
@@ -76,7 +79,9 @@ class EngineRowStream final : public RowStream {
 
   Result<std::optional<std::vector<Value>>> next() override {
     if (handed_over_) return gone();
-    return result_->reader->next_row();
+    auto row = result_->reader->next_row();
+    if (!row.ok()) return result_->explain(std::move(row).error());
+    return row;
   }
 
   Status to_arrow(ArrowArrayStream* out) override {
@@ -184,8 +189,10 @@ class EngineTable final : public Table {
 }  // namespace
 
 std::unique_ptr<RowStream> make_row_stream(std::unique_ptr<duck::RowReader> reader,
-                                           std::shared_ptr<void> sources) {
-  return std::make_unique<EngineRowStream>(std::move(reader), std::move(sources));
+                                           std::shared_ptr<void> sources,
+                                           std::function<Error(Error)> explain) {
+  return std::make_unique<EngineRowStream>(std::move(reader), std::move(sources),
+                                           std::move(explain));
 }
 
 std::unique_ptr<Table> make_table(FoundTable found) {

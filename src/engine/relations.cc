@@ -42,7 +42,7 @@ std::string stand_in(const Schema& schema, const duck::ScanOptions& options) {
 
 }  // namespace
 
-Relations::Relations(const Context& context) : context_(context) {
+Relations::Relations(const Context& context) : context_(context), store_(context.store) {
   print_options_.now_us = now_micros();
   print_options_.mark_conditions = true;
   print_options_.describe = [this](const std::string& query) { return describe(query); };
@@ -331,26 +331,27 @@ Result<std::string> Relations::read_files(const sql::TableUse& use) {
   return text;
 }
 
-Error Relations::explain(Error error) const {
+Error Relations::explain(Error error, duck::Connection& connection) const {
   for (const auto& read : file_reads_) {
-    auto better = pipeline::explain_failure(*context_.connection, *context_.store, read.options,
-                                            read.schema, read.files, error);
+    auto better = pipeline::explain_failure(connection, *store_, read.options, read.schema,
+                                            read.files, error);
     if (better) return *std::move(better);
   }
   if (error.code != "ENGINE_ERROR") return error;
   for (const auto& plan : change_plans_) {
-    auto better = cdf::find_missing_file(context_.store.get(), plan);
+    auto better = cdf::find_missing_file(store_.get(), plan);
     if (better) return *std::move(better);
   }
   for (const auto& snapshot : scanned_) {
-    auto better = delta::find_damage(context_.store.get(), *snapshot);
-    if (!better) better = find_bad_partition(*snapshot);
+    auto better = delta::find_damage(store_.get(), *snapshot);
+    if (!better) better = find_bad_partition(*snapshot, connection);
     if (better) return *std::move(better);
   }
   return error;
 }
 
-std::optional<Error> Relations::find_bad_partition(const delta::Snapshot& snapshot) const {
+std::optional<Error> Relations::find_bad_partition(const delta::Snapshot& snapshot,
+                                                   duck::Connection& connection) {
   const bool mapped = snapshot.column_mapping_mode() != "none";
   for (const auto& name : snapshot.metadata.partition_columns) {
     const auto* field = snapshot.schema.get(name);
@@ -361,9 +362,9 @@ std::optional<Error> Relations::find_bad_partition(const delta::Snapshot& snapsh
       const auto value = file.partition_values.find(stored);
       if (value == file.partition_values.end() || !value->second) continue;
       if (!tried.insert(*value->second).second) continue;
-      const auto fits = context_.connection->query_int(
-          fmt::format("SELECT count(TRY_CAST({} AS {}))", duck::quote_literal(*value->second),
-                      duck::engine_type(field->type)));
+      const auto fits = connection.query_int(fmt::format("SELECT count(TRY_CAST({} AS {}))",
+                                                         duck::quote_literal(*value->second),
+                                                         duck::engine_type(field->type)));
       if (!fits.ok() || *fits == 1) continue;
       return corrupt("DELTA_PARTITION_VALUE_INVALID",
                      "version {} of table {} has a file whose partition value {} = '{}' is no {}: "

@@ -58,7 +58,9 @@ class Relations {
   const std::vector<TableRead>& table_reads() const { return table_reads_; }
   // After the printed query failed: the file and line that did it, when a file of read_files did;
   // the data file or partition value, when a Delta table's did.
-  Error explain(Error error) const;
+  Error explain(Error error) const { return explain(std::move(error), *context_.connection); }
+  // The same with a connection of the caller's, for when the session may be gone.
+  Error explain(Error error, duck::Connection& connection) const;
 
  private:
   struct FileRead {
@@ -82,7 +84,8 @@ class Relations {
   Result<std::string> scan_at(const delta::Table& table, const sql::TableUse& use);
 
   // The first partition value that its column's type cannot hold.
-  std::optional<Error> find_bad_partition(const delta::Snapshot& snapshot) const;
+  static std::optional<Error> find_bad_partition(const delta::Snapshot& snapshot,
+                                                 duck::Connection& connection);
 
   // The types of a query's columns, told without a look at any data file.
   std::optional<std::vector<Field>> describe(const std::string& query) const;
@@ -94,6 +97,7 @@ class Relations {
   std::optional<delta::FilterLiteral> constant(const sql::Expr& expr) const;
 
   const Context& context_;
+  std::shared_ptr<storage::Store> store_;
   sql::PrintOptions print_options_;
   std::map<const sql::TableUse*, sql::Conditions> conditions_;
   std::vector<sql::QueryPtr> view_queries_;  // whose nodes conditions_ points to

@@ -146,7 +146,9 @@ class SqlSession : public Session {
 
   Result<std::unique_ptr<RowStream>> query(const std::string& text) override {
     cancelled_ = false;
-    SL_ASSIGN(const auto script, parse(text, ""));
+    SL_ASSIGN(auto parsed, parse(text, ""));
+    const auto kept = std::make_shared<const sql::Script>(std::move(parsed));
+    const auto& script = *kept;
     if (script.statements.size() != 1) {
       return invalid_argument("NOT_ONE_STATEMENT",
                               "query() takes one statement, this text has {}: use execute()",
@@ -158,20 +160,21 @@ class SqlSession : public Session {
       return at(invalid_argument("NOT_A_QUERY", "the statement gives no rows: use execute()"),
                 statement.place);
     }
-    return open_rows(std::move(made), statement);
+    return open_rows(std::move(made), kept);
   }
 
   Result<strandline::Answer> answer(const std::string& text) override {
     cancelled_ = false;
-    SL_ASSIGN(const auto script, parse(text, ""));
+    SL_ASSIGN(auto parsed, parse(text, ""));
+    const auto script = std::make_shared<const sql::Script>(std::move(parsed));
     strandline::Answer answer;
-    for (const auto& statement : script.statements) {
+    for (const auto& statement : script->statements) {
       if (cancelled_) return cancelled("CANCELED", "stopped before the statement ran");
       SL_ASSIGN(auto made, answer_of(statement));
       if (made.query.empty()) continue;
-      if (&statement == &script.statements.back()) {
-        SL_ASSIGN(answer.rows, open_rows(std::move(made), statement));
-        answer.repeatable = script.statements.size() == 1 && only_reads(statement);
+      if (&statement == &script->statements.back()) {
+        SL_ASSIGN(answer.rows, open_rows(std::move(made), script));
+        answer.repeatable = script->statements.size() == 1 && only_reads(statement);
         continue;
       }
       auto done = connection_->execute(made.query);
@@ -192,7 +195,7 @@ class SqlSession : public Session {
     const auto parsed = table_name(name);
     if (!parsed.ok() || parsed->is_path || parsed->parts.size() != 1) {
       (void)connection_->execute("DROP TABLE " + duck::quote_name(made));
-      return invalid_argument("INVALID_NAME", "a stream has a plain name, {} is none", name);
+      return invalid_argument("INVALID_NAME", "a stream has a plain name, '{}' is none", name);
     }
     std::string& known = context_.streams[fold_name(parsed->parts[0])];
     const std::string old = std::exchange(known, made);
@@ -234,11 +237,21 @@ class SqlSession : public Session {
            std::holds_alternative<sql::Show>(statement.body);
   }
 
-  Result<std::unique_ptr<RowStream>> open_rows(Prepared answer, const sql::Statement& statement) {
+  // The rows of the script's last statement. They may outlive this session.
+  Result<std::unique_ptr<RowStream>> open_rows(Prepared answer,
+                                               std::shared_ptr<const sql::Script> script) {
     SL_ASSIGN(auto connection, database_->connect());
     auto reader = duck::RowReader::open(std::move(connection), answer.query);
-    if (!reader.ok()) return explained(answer, std::move(reader).error(), statement);
-    return make_row_stream(std::move(reader).value(), std::move(answer.relations));
+    if (!reader.ok())
+      return explained(answer, std::move(reader).error(), script->statements.back());
+    auto explain = [database = database_, relations = answer.relations, script](Error error) {
+      if (relations) {
+        if (auto asked = database->connect(); asked.ok())
+          error = relations->explain(std::move(error), **asked);
+      }
+      return in_users_words(std::move(error), script->statements.back());
+    };
+    return make_row_stream(std::move(reader).value(), answer.relations, std::move(explain));
   }
 
   Result<sql::Script> parse(const std::string& text, const std::string& file) {
@@ -259,7 +272,10 @@ class SqlSession : public Session {
       if (const auto* named = std::get_if<sql::Truncate>(&script.statements[0].body))
         return named->table;
     }
-    return invalid_argument("INVALID_NAME", "{} is not the name of a table", text);
+    return invalid_argument("INVALID_NAME",
+                            "'{}' is not the name of a table: write it as in SQL, schema.table or "
+                            "catalog.schema.table, parts with blanks and the like in backticks",
+                            text);
   }
 
   static Error explained(const Prepared& answer, Error error, const sql::Statement& statement) {

@@ -181,7 +181,26 @@ def test_errors_of_the_data_are_the_librarys_own(warehouse, read):
     result = warehouse.sql("SELECT CAST(IF(id = 9000, 'x', '1') AS INT) FROM range(10000)")
     with pytest.raises(strandline.StrandlineError) as caught:
         getattr(result, read)(*([20000] if read == "show" else []))
-    assert caught.value.kind != "internal" and caught.value.code
+    assert caught.value.code == "CAST_INVALID_INPUT" and "'x' is not a whole number" in caught.value.message
+
+
+def test_errors_while_rows_are_read_name_their_cause(warehouse, tmp_path):
+    """Though the warehouse may be gone by then."""
+    warehouse.sql("CREATE TABLE t (id INT); INSERT INTO t VALUES (1)")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.json").write_text('{"id": 1}\n{"id": "x"}\n')
+    overflow = warehouse.sql("SELECT CAST(id * 100 AS TINYINT) FROM range(5)")
+    files = warehouse.sql(f"SELECT * FROM read_files('{tmp_path}/in', format => 'json', schema => 'id INT', mode => 'FAILFAST')")
+    table, changes = warehouse.sql("SELECT * FROM t"), next(warehouse.table("t").change_batches())
+    for path in (tmp_path / "warehouse" / "main" / "default" / "t").glob("*.parquet"):
+        path.unlink()
+    del warehouse
+    for result, code in ((overflow, "CAST_OVERFLOW"), (table, "DELTA_FILE_NOT_FOUND"), (changes, "DELTA_CHANGE_DATA_FILE_NOT_FOUND")):
+        with pytest.raises(strandline.StrandlineError) as caught:
+            result.fetchall()
+        assert caught.value.code == code, caught.value
+    with pytest.raises(strandline.StrandlineError, match="a.json.*2"):
+        files.fetchall()
 
 
 SLOW = "SELECT count(*) FROM range(100000000) a, range(100000) b WHERE a.id * b.id % 7 = 3"
@@ -242,6 +261,28 @@ def test_arguments_are_checked():
             strandline.connect(**{parameter: -1})
 
 
+WRONG_ARGUMENTS = {
+    "strandline.connect('')": (ValueError, "warehouse is empty"),
+    "strandline.Pipeline('')": (ValueError, "path is empty"),
+    "strandline.Pipeline(5)": (TypeError, "path must be str or PathLike, not 5 (int)"),
+    "w.sql(chr(0xd800))": (ValueError, "text must be Unicode"),
+    "w.table('odd name')": (strandline.InvalidArgumentError, "'odd name' is not the name of a table: write it as in SQL"),
+    "w.write('t', None)": (TypeError, "rows must have __arrow_c_stream__"),
+    "w.register('my rows', w.sql('SELECT 1'))": (strandline.InvalidArgumentError, "a plain name, 'my rows' is none"),
+    "w.sql('SELECT 1').fetchmany(-1)": (ValueError, "size must be 0 or more"),
+    "w.sql('SELECT 1').show('x')": (TypeError, "limit must be int"),
+    "w.table('t')": (strandline.InvalidArgumentError, "as in strandline.connect('warehouse')"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("code", WRONG_ARGUMENTS, ids=ascii)
+def test_wrong_arguments_say_what_is_taken(code):
+    kind, message = WRONG_ARGUMENTS[code]
+    with pytest.raises(kind) as caught:
+        eval(code, {"strandline": strandline, "w": strandline.connect()})
+    assert message in str(caught.value)
+
+
 def test_places_that_are_no_warehouse(tmp_path):
     with pytest.raises(TypeError, match=r"warehouse must be str or PathLike, not 5 \(int\)"):
         strandline.connect(5)
@@ -257,6 +298,7 @@ def test_intervals_have_no_value(column):
     result = strandline.connect().sql(f"SELECT 1 AS `INTERVAL`, {column} AS i")
     with pytest.raises(strandline.UnsupportedError, match=r"column i is .*INTERVAL.*: read the result with arrow\(\)"):
         result.fetchall()
+    assert "read the result with arrow()" in result._repr_html_()
     assert strandline.connect().sql("SELECT named_struct('interval', 1) AS s").fetchall() == [({"interval": 1},)]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -22,6 +23,24 @@ def accept(parameter: str, value: T, *types: type) -> T:
         names = " or ".join(one.__name__ for one in types)
         raise TypeError(f"{parameter} must be {names}, not {given(value)}")
     return value
+
+
+def accept_text(parameter: str, value: Any) -> str:
+    """A str that is Unicode."""
+    accept(parameter, value, str)
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{parameter} must be Unicode, and half of a surrogate pair stands alone in {given(value)}") from None
+    return str(value)
+
+
+def accept_path(parameter: str, value: Any) -> str:
+    """A str or path that names something."""
+    text = accept_text(parameter, os.fspath(accept(parameter, value, str, os.PathLike)))
+    if not text:
+        raise ValueError(f"{parameter} is empty: name a directory, '.' for the present one")
+    return text
 
 
 def accept_one_of(parameter: str, value: Any, choices: tuple[Any, ...]) -> Any:

@@ -65,6 +65,9 @@ def _time(with_zone: bool) -> Writer:
         if type(value) is not datetime.datetime or (value.tzinfo is not None and not with_zone):
             raise Unfit
         if value.tzinfo is not None:
+            # Times that UTC does not have are told by who writes them as text.
+            if not 1 < value.year < 9999:
+                raise Unfit
             value = value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
         return f'"{value.isoformat(" ")}{"Z" if with_zone else ""}"'
 

@@ -19,8 +19,8 @@ from .errors import InvalidArgumentError
 Type = exp.DataType
 
 
-def parse_ddl(text: str) -> list[tuple[str, Type]]:
-    """``"id INT, name: STRING"`` as names and types."""
+def parse_ddl(text: str) -> list[tuple[str, Type, bool]]:
+    """``"id INT, name: STRING NOT NULL"`` as names, types and whether nulls are allowed."""
     columns = []
     for piece in _pieces(text):
         piece = piece.strip()
@@ -34,15 +34,17 @@ def parse_ddl(text: str) -> list[tuple[str, Type]]:
             name, rest = piece[:cut], piece[cut:]
         words = rest.strip().lstrip(":").strip()
         upper = words.upper()
-        for mark in (" NOT NULL", " COMMENT "):
+        nullable = True
+        for mark in (" COMMENT ", " NOT NULL"):
             if mark in f"{upper} ":
                 at = f"{upper} ".index(mark)
                 words, upper = words[:at], upper[:at]
+                nullable = mark != " NOT NULL" and nullable
         if not name or not words:
             raise InvalidArgumentError(
                 f"schema: '{piece}' is not a column; write it as in 'id INT, name STRING'", "PARSE_SYNTAX_ERROR"
             )
-        columns.append((name, _type(words)))
+        columns.append((name, _type(words), nullable))
     return columns
 
 
@@ -70,25 +72,29 @@ def _type(text: str) -> Type:
         raise InvalidArgumentError(f"schema: '{text}' is not a type", "PARSE_SYNTAX_ERROR") from None
 
 
-def columns_of(schema: Any) -> tuple[Optional[list[str]], Optional[list[Type]]]:
-    """Names and types, as far as the schema says them."""
+def columns_of(schema: Any) -> tuple[Optional[list[str]], Optional[list[Type]], set[int]]:
+    """Names and types, as far as the schema says them, and the places of columns without nulls."""
     if schema is None:
-        return None, None
+        return None, None, set()
     if isinstance(schema, str):
         if not any(c in schema for c in " :\t\n"):
-            return ["value"], [_type(schema)]
+            return ["value"], [_type(schema)], set()
         columns = parse_ddl(schema)
-        return [name for name, _ in columns], [type_ for _, type_ in columns]
+        required = {i for i, (_, _, nullable) in enumerate(columns) if not nullable}
+        return [name for name, _, _ in columns], [type_ for _, type_, _ in columns], required
     if hasattr(schema, "fields"):
-        return [f.name for f in schema.fields], [_type(f.dataType.simpleString()) for f in schema.fields]
+        required = {i for i, field in enumerate(schema.fields) if not field.nullable}
+        return [f.name for f in schema.fields], [_type(f.dataType.simpleString()) for f in schema.fields], required
     if isinstance(schema, (list, tuple)) and all(isinstance(name, str) for name in schema):
-        return list(schema), None
+        return list(schema), None, set()
     raise TypeError(f"schema must be DDL such as 'id INT, x STRING', a StructType or a list of names, not {given(schema)}")
 
 
 def values_query(data: Any, schema: Any, files: Optional[Files] = None) -> str:
     """A query that gives the rows. files: where many of them may go."""
-    names, types = columns_of(schema)
+    names, types, required = columns_of(schema)
+    if isinstance(data, (str, bytes)) or not (hasattr(data, "__iter__") or hasattr(data, "to_pylist")):
+        raise TypeError(f"data must be rows (a list of tuples, dicts or Rows, a pandas frame or Arrow data), not {given(data)}")
     if hasattr(data, "to_dict") and hasattr(data, "columns"):  # a pandas frame
         names = names or [str(name) for name in data.columns]
         if types is None and len(names) == len(data.columns):
@@ -99,6 +105,12 @@ def values_query(data: Any, schema: Any, files: Optional[Files] = None) -> str:
         names = names or list(data.schema.names)
         data = [tuple(row.values()) for row in data.to_pylist()]
     rows, names = _rows(list(data), names)
+    if not names:
+        raise InvalidArgumentError("createDataFrame(): the rows have no columns", "CANNOT_INFER_EMPTY_SCHEMA")
+    for i in required:
+        if any(row[i] is None for row in rows):
+            raise InvalidArgumentError(f"createDataFrame(): column {names[i]} is NOT NULL, and a row has None there",
+                                       "FIELD_NOT_NULLABLE")  # fmt: skip
     if types is None:
         if not rows:
             raise InvalidArgumentError("createDataFrame() of no rows needs a schema with types, as in 'id INT'",
@@ -261,6 +273,9 @@ def value_text(value: Any, type_: Type) -> str:
         return f"map({', '.join(f'{k}, {v}' for k, v in pairs)})"
     if kind == Type.Type.STRUCT:
         fields = [(one.name, one.args["kind"]) for one in type_.expressions]
+        if not isinstance(value, (Mapping, tuple, list)) or (not isinstance(value, Mapping) and len(value) != len(fields)):
+            raise InvalidArgumentError(f"{given(value)} is not a value of {_spelled(type_)}: give a dict, or a tuple of its "
+                                       f"{len(fields)} fields", "CANNOT_CONVERT_TYPE")  # fmt: skip
         items = [value.get(name) for name, _ in fields] if isinstance(value, Mapping) else list(value)
         return "named_struct(" + ", ".join(
             f"{literal(name)}, {_typed(item, inner)}" for (name, inner), item in zip(fields, items)) + ")"  # fmt: skip
@@ -280,7 +295,11 @@ def value_text(value: Any, type_: Type) -> str:
         return f"X'{bytes(value).hex()}'"
     if isinstance(value, datetime.datetime):
         if value.tzinfo is not None:
-            value = value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+            try:
+                value = value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+            except OverflowError:
+                raise InvalidArgumentError(f"{given(value)} is outside of the years 1 to 9999 in UTC",
+                                           "DATETIME_OVERFLOW") from None  # fmt: skip
         return literal(value.isoformat(" "))
     if isinstance(value, datetime.date):
         return literal(value.isoformat())

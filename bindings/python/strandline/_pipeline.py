@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Optional
 
 from . import _core
-from ._arguments import accept_at_least, given
+from ._arguments import accept, accept_at_least, accept_path, given
 from ._extensions import use_extensions
 from ._warehouse import Warehouse, connect
 from .errors import CancelledError, NotFoundError, StrandlineError, UpdateError
@@ -108,8 +108,8 @@ class Pipeline:
     """
 
     def __init__(self, path: Any, *, warehouse: Any = None) -> None:
-        self._path = str(path)
-        self._given = None if warehouse is None else str(warehouse)
+        self._path = accept_path("path", path)
+        self._given = None if warehouse is None else accept_path("warehouse", warehouse)
         try:
             place = _core.locate_pipeline(self._path)
         except NotFoundError:
@@ -156,6 +156,12 @@ class Pipeline:
             if not isinstance(tables, (list, tuple, set, frozenset)) or not all(isinstance(one, str) for one in tables):
                 raise TypeError(f"{parameter} must be a list of names of tables, not {given(tables)}; full_refresh_all=True "
                                 "rebuilds every table")  # fmt: skip
+
+        if progress is not None and not callable(progress):
+            raise TypeError(f"progress must be a function of one event, not {given(progress)}")
+        for parameter, flag in (("full_refresh_all", full_refresh_all), ("allow_missing_sources", allow_missing_sources),
+                                ("dry_run", dry_run), ("check", check)):  # fmt: skip
+            accept(parameter, flag, bool)
 
         # Its .py files run with this interpreter.
         os.environ.setdefault("STRANDLINE_PYTHON", sys.executable)

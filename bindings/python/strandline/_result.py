@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Optional, TypeVar, Union
 
 from . import _core
+from ._arguments import accept_at_least
 from .errors import InvalidArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -150,6 +151,7 @@ class Result:
 
     def fetchmany(self, size: int = 1) -> list[tuple[Any, ...]]:
         """The next rows, at most ``size``; fewer are the last."""
+        accept_at_least("size", size, 0, int)
         rows: list[tuple[Any, ...]] = []
         while len(rows) < size and (row := self.fetchone()) is not None:
             rows.append(row)
@@ -167,6 +169,7 @@ class Result:
 
     def show(self, limit: int = _SHOWN_ROWS) -> None:
         """Prints the first ``limit`` rows as a table."""
+        accept_at_least("limit", limit, 0, int)
         if not self._columns:
             print("(done; the statement gives no rows)")
             return
@@ -191,7 +194,10 @@ class Result:
     def _repr_html_(self) -> str:
         if not self._columns or (self._rows is None and self._again is None):
             return html.escape(repr(self))
-        rows, more = self._head(_SHOWN_ROWS)
+        try:
+            rows, more = self._head(_SHOWN_ROWS)
+        except UnsupportedError as error:  # of a type that Python has no value of
+            return html.escape(f"{self!r}: {error.message}")
         head = "".join(f'<th title="{html.escape(type_)}">{html.escape(name)}</th>' for name, type_ in self._columns)
         body = "".join("<tr>" + "".join(f"<td>{html.escape(_text(value))}</td>" for value in row) + "</tr>" for row in rows)
         note = f"<p>the first {_SHOWN_ROWS} rows</p>" if more else ""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Optional, Union, overload
 
 from . import _core
-from ._arguments import accept, accept_at_least
+from ._arguments import accept, accept_at_least, accept_path, accept_text, given
 from ._extensions import use_extensions
 from ._result import Nothing, Result
 from .errors import UnsupportedError
@@ -43,13 +43,13 @@ def connect(
     :raises InvalidArgumentError: it is a file. :raises UnsupportedError: an address such as ``s3://…``.
     """
     if warehouse is not None:
-        accept("warehouse", warehouse, str, os.PathLike)
-        if re.match(r"[a-z][a-z0-9+.-]+://", str(warehouse), re.IGNORECASE):
+        warehouse = accept_path("warehouse", warehouse)
+        if re.match(r"[a-z][a-z0-9+.-]+://", warehouse, re.IGNORECASE):
             raise UnsupportedError(f"warehouse {warehouse}: warehouses are directories of this machine", "UNSUPPORTED_PATH")
     accept_at_least("memory_limit_bytes", memory_limit_bytes, 0, int)
     accept_at_least("threads", threads, 0, int)
-    path = "" if warehouse is None else str(warehouse)
-    options = (path, accept("catalog", catalog, str), accept("schema", schema, str), "", memory_limit_bytes, threads)
+    path = "" if warehouse is None else warehouse
+    options = (path, accept_text("catalog", catalog), accept_text("schema", schema), "", memory_limit_bytes, threads)
     use_extensions()
     return Warehouse(_core.open_session(*options), options)
 
@@ -91,7 +91,7 @@ class Warehouse:
         :raises StrandlineError: of the statement, with its public name in ``code``. Errors of a
             query's data are raised when its rows are read.
         """
-        accept("text", text, str)
+        accept_text("text", text)
         rows, repeatable = self._session.answer(text)
         if rows is None:
             return Result(Nothing())
@@ -102,7 +102,7 @@ class Warehouse:
 
         :raises NotFoundError: there is none.
         """
-        accept("name", name, str)
+        accept_text("name", name)
         return Table(self, self._session.table(name), name)
 
     def write(self, table: str, rows: Any, *, mode: Literal["append", "overwrite"] = "append") -> None:
@@ -112,15 +112,15 @@ class Warehouse:
             reader, a pandas or polars frame, a DuckDB relation.
         :raises StrandlineError: as of INSERT.
         """
-        accept("table", table, str)
+        accept_text("table", table)
         if mode not in ("append", "overwrite"):
             raise ValueError(f"mode: 'append' or 'overwrite', not {mode!r}")
-        self._session.write(table, rows, mode == "overwrite")
+        self._session.write(table, _stream("rows", rows), mode == "overwrite")
 
     def register(self, name: str, rows: Any) -> None:
         """Reads rows and makes them a relation of this warehouse object under a plain name: a source
         for SELECT, INSERT and MERGE. ``rows`` as for :meth:`write`."""
-        self._session.register_stream(accept("name", name, str), rows)
+        self._session.register_stream(accept_text("name", name), _stream("rows", rows))
 
     def cancel(self) -> None:
         """Stops the statement that runs, from any thread; it raises :class:`CancelledError`."""
@@ -266,7 +266,7 @@ class Table:
         accept_at_least("poll_seconds", poll_seconds, 0, int, float)
         accept_at_least("max_files", max_files, 1, int)
         start = None if from_ is None else _bound("from_", from_).strip("'")
-        path = "" if checkpoint is None else os.path.abspath(checkpoint)
+        path = "" if checkpoint is None else os.path.abspath(accept_path("checkpoint", checkpoint))
         reader = _core.open_changes(*self._warehouse._options, self.name, start, path, max_files)
         return _batches(reader, follow, poll_seconds)
 
@@ -284,6 +284,13 @@ def _batches(reader: _core.ChangeReader, follow: bool, poll_seconds: float) -> I
             if not follow:
                 return
             time.sleep(poll_seconds)
+
+
+def _stream(parameter: str, rows: Any) -> Any:
+    if not hasattr(rows, "__arrow_c_stream__"):
+        raise TypeError(f"{parameter} must have __arrow_c_stream__, as results of sql(), pyarrow tables and readers, pandas and "
+                        f"polars frames and DuckDB relations have, not {given(rows)}")  # fmt: skip
+    return rows
 
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)

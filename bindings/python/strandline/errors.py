@@ -125,4 +125,6 @@ _BY_KIND = {
 
 def _make(kind: str, code: str, message: str, file: str, line: int, column: int) -> StrandlineError:
     place = Place(file, line, column) if file or line else None
+    if code == "WAREHOUSE_NOT_GIVEN":  # the C++ text speaks of the command line
+        message = "there is no warehouse here: name its directory, as in strandline.connect('warehouse')"
     return _BY_KIND.get(kind, InternalError)(message, code, place)
