@@ -92,7 +92,7 @@ for version in "${versions[@]}"; do
   status="${PIPESTATUS[0]}"
   set -e
   [[ "$status" -eq 0 ]] || failed=1
-  told+=("$(grep -E '^Python 3' "$log" | head -n 1 || true): $(tail -n 1 "$log")")
+  told+=("$(grep -oE 'Python 3[0-9.]+' "$log" | tail -n 1 || echo "Python $version"): $(tail -n 1 "$log")")
 done
 printf 'pip install and tests with C%s\n' "${told[@]}"
 exit "$failed"

@@ -271,8 +271,8 @@ def test_what_a_file_that_fails_may_declare_is_not_unknown_too(mistake, pipeline
     (error,) = invalid(pipeline({"a.py": declares, "b.sql": sql}), events)
     assert error.place.file.endswith("a.py") and error.place.line == 3, error
     # What it never says is.
-    errors = invalid(pipeline({"a.py": declares, "b.sql": sql.replace("users", "usres")}), events)
-    assert {error.code for error in errors} == {"PYTHON_SYNTAX" if ":" in mistake else "PYTHON_ERROR", "TABLE_OR_VIEW_NOT_FOUND"}
+    errors = invalid(pipeline({"a.py": declares, "b.sql": sql.replace("INTO two", "INTO tow")}), events)
+    assert {error.code for error in errors} == {"PYTHON_SYNTAX" if ":" in mistake else "PYTHON_ERROR", "UNKNOWN_TARGET"}
 
 
 def test_plan_tells_places_of_the_program(pipeline, events):

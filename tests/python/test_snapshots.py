@@ -16,6 +16,7 @@ import strandline
 
 HEAD = """
 import datetime, decimal, json, pathlib
+import numpy
 from pyspark import pipelines as dp
 dp.create_streaming_table("t")
 """
@@ -75,6 +76,7 @@ TYPES = {
         [f"datetime.datetime(2024, 1, {day}, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=2)))" for day in (1, 2, 3)],
         "TIMESTAMP", datetime.datetime(2023, 12, 31, 23, tzinfo=datetime.timezone.utc)),
     "date": (["datetime.date(2024, 1, 31)", "datetime.date(2024, 2, 1)", "datetime.date(2025, 1, 1)"], "DATE", datetime.date(2024, 1, 31)),
+    "numpy": (["numpy.int64(1)", "numpy.int32(5)", "numpy.int64(2**40)"], "BIGINT", 1),
     "str": (["'2024-01'", "'2024-02'", "'it\\'s ü'"], "STRING", "2024-01"),
     "Decimal": (["decimal.Decimal('1.5')", "decimal.Decimal('1.50000001')", "decimal.Decimal('12')"], "DECIMAL(38,18)", Decimal("1.5")),
 }  # fmt: skip

@@ -13,7 +13,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def given(value: object) -> str:
-    text = repr(value)
+    text = " ".join(repr(value).split())
     return f"{text if len(text) <= 80 else text[:77] + '...'} ({type(value).__name__})"
 
 

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
-from ._arguments import given
+from ._arguments import accept, given
 from ._result import Result, _need, _text
 from .errors import InvalidArgumentError, UnsupportedError
 
@@ -110,6 +110,8 @@ class History:
         :param ax: where to draw; None: a new figure.
         :raises ImportError: matplotlib is missing. :raises ValueError: a column that is not there.
         """
+        if columns is not None:
+            accept("columns", columns, list, tuple)
         _need("matplotlib", "plot")
         names = [name for name in self.columns if name not in _SYSTEM and name not in self._keys]
         if columns is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import numbers
 import re
 from collections.abc import Callable
 from typing import Any, Optional
@@ -30,7 +31,7 @@ def version_out(version: Any) -> Optional[dict[str, str]]:
         return None
     if isinstance(version, bool):
         return {"type": "bool", "value": repr(version)}
-    if isinstance(version, int):
+    if isinstance(version, numbers.Integral):  # numpy's, too
         return {"type": "BIGINT", "value": str(int(version))}
     if isinstance(version, datetime.datetime):
         if getattr(version, "nanosecond", 0):  # pandas
@@ -95,7 +96,8 @@ class SnapshotFunction:
         frame, self._last = made
         if not isinstance(frame, DataFrame):
             raise InvalidArgumentError(
-                f"{name}() must return (DataFrame, version): the first is {given(frame)}",
+                f"{name}() must return (DataFrame, version), and the first is {given(frame)}: make rows a DataFrame with "
+                "spark.createDataFrame(rows)",
                 "INVALID_SNAPSHOT_FUNCTION_RESULT")  # fmt: skip
         if frame.isStreaming:
             raise InvalidArgumentError(

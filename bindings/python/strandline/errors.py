@@ -113,6 +113,9 @@ class UpdateError(StrandlineError):
     kind = "update"
     update: object = None
 
+    def __str__(self) -> str:
+        return self.message  # has the codes of all its errors
+
 
 _BY_KIND = {
     cls.kind: cls
