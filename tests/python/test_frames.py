@@ -211,6 +211,8 @@ WRONG = {
     "spark.createDataFrame([()])": (strandline.InvalidArgumentError, "the rows have no columns"),
     "spark.createDataFrame(5)": (TypeError, "data must be rows (a list of tuples, dicts or Rows, a pandas frame or Arrow data), not 5 (int)"),
     "spark.createDataFrame('abc', ['a'])": (TypeError, "data must be rows"),
+    "spark.read.csv(5)": (TypeError, "path must be str or PathLike, not 5 (int)"),
+    "spark.read.option('versionAsOf', 'x').table('o')": (strandline.InvalidArgumentError, "versionAsOf must be the number of a version, not 'x'"),
     "spark.createDataFrame([])": (strandline.InvalidArgumentError, "CANNOT_INFER_EMPTY_SCHEMA"),
     "spark.createDataFrame([(1,), ('x',)])": (strandline.InvalidArgumentError, "give a schema"),
     "F.udf(lambda x: x)": (strandline.UnsupportedError, "functions in Python are not supported"),

@@ -235,6 +235,18 @@ except KeyboardInterrupt:
     assert out == "stopped [(42,)]\n" and child.returncode == 0
 
 
+def test_ctrl_c_stops_a_script(tmp_path):
+    (tmp_path / "s.py").write_text(f"print('ready', flush=True)\nspark.sql({SLOW!r}).show()\n")
+    child = subprocess.Popen([sys.executable, "-m", "strandline._program", "python", tmp_path / "s.py"], text=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+    assert child.stdout.readline() == "ready\n"
+    time.sleep(1)
+    child.send_signal(signal.SIGINT)
+    out, told = child.communicate(timeout=60)
+    assert child.returncode == 130 and out == "" and "s.py\", line 2" in told and told.endswith("stopped by Ctrl-C\n")
+    assert "_result.py" not in told
+
+
 def test_other_threads_run_while_a_query_does(warehouse):
     ticks = []
     stop = threading.Event()

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Optional
 
-from ._arguments import accept, accept_one_of
+from ._arguments import accept, accept_one_of, accept_path
 from ._columns import literal, quote, table_name
 from ._frames import DataFrame, Source
 from .errors import InvalidArgumentError, UnsupportedError
@@ -72,7 +72,7 @@ class _Reader:
             raise InvalidArgumentError("load() needs the path of the files", "PATH_MISSING")
         if isinstance(path, (list, tuple)):
             raise UnsupportedError("load() takes one path here: use a pattern such as 'dir/*.csv'", "SEVERAL_PATHS")
-        place = self._spark._volumes.mapped(str(path))
+        place = self._spark._volumes.mapped(accept_path("path", path))
         format_ = (self._format or "parquet").lower()
         if format_ == "cloudfiles":
             chosen = self._take("cloudFiles.format")
@@ -141,7 +141,11 @@ class DataFrameReader(_Reader):
             bounds = ", ".join([start] + ([end] if end is not None else []))
             name = f"table_changes({literal(name)}, {bounds})"
         elif version is not None:
-            name += f" VERSION AS OF {int(version)}"
+            if not version.isdigit():
+                raise InvalidArgumentError(
+                    f"versionAsOf must be the number of a version, not {version!r}", "DELTA_VERSION_INVALID"
+                )
+            name += f" VERSION AS OF {version}"
         elif time is not None:
             name += f" TIMESTAMP AS OF {literal(time)}"
         self._refuse_rest(

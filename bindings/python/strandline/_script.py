@@ -60,6 +60,10 @@ def main() -> None:
         _tell(error)
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
+    except KeyboardInterrupt as error:
+        _tell(error)
+        print("stopped by Ctrl-C", file=sys.stderr)
+        sys.exit(130)
     except Exception as error:
         _tell(error)
         print("".join(traceback.format_exception_only(type(error), error)).rstrip(), file=sys.stderr)
