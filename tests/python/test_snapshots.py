@@ -124,7 +124,7 @@ dp.create_auto_cdc_from_snapshot_flow(target="t", source=next_snapshot, keys=["i
     assert update.status == "FAILED"
     error = update.errors[0]
     assert error.code == "PYTHON_ERROR" and "ConnectionError: no route to the source" in error.message
-    assert "in next_snapshot" in error.message and "in load" in error.message and error.place.line == 14, error
+    assert "in next_snapshot" in error.message and "in load" in error.message and error.place.line == 15, error
     assert warehouse.sql("SELECT * FROM t").fetchall() == [(1, "a")]
     broken.unlink()
     strandline.Pipeline(folder, warehouse=warehouse.path).run()
