@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "cdf/stream.h"
+#include "duck/change_range.h"
 #include "duck/change_scan.h"
 #include "duck/delta_io.h"
 #include "engine/handles.h"
@@ -49,7 +50,7 @@ class TableChangeReader final : public ChangeReader {
     if (options.from == "latest") {
       options_.start = cdf::FromLatest{};
     } else if (options.from) {
-      SL_ASSIGN(const auto bound, parse_bound(*connection_, *options.from));
+      SL_ASSIGN(const auto bound, duck::parse_bound(*connection_, *options.from));
       options_.start = bound;
     }
     SL_ASSIGN(given_, cdf::first_offset(*table_, options_));

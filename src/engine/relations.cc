@@ -221,7 +221,7 @@ Result<std::string> Relations::resolve(const sql::TableUse& use,
                           "statement into a pipeline and use strandline run"),
               use.place);
   }
-  if (!use.function.empty()) return resolve_function(use);
+  if (!use.function.empty()) return resolve_function(use, defaults);
   const bool travels = use.version_as_of || use.timestamp_as_of;
 
   if (!use.name.is_path && use.name.parts.size() == 1) {
@@ -272,7 +272,8 @@ Result<std::string> Relations::resolve(const sql::TableUse& use,
   return scan_at(table, use);
 }
 
-Result<std::string> Relations::resolve_function(const sql::TableUse& use) {
+Result<std::string> Relations::resolve_function(const sql::TableUse& use,
+                                                const catalog::Defaults& defaults) {
   if (use.function == "read_files") return read_files(use);
   if (use.function == "read_csv" || use.function == "read_json" || use.function == "read_parquet") {
     sql::TableUse files = use;
@@ -289,8 +290,8 @@ Result<std::string> Relations::resolve_function(const sql::TableUse& use) {
   }
   if (use.function == "event_log") return event_log(use);
   if (use.function == "range") return number_range(use);
-  if (use.function == "table_changes" || use.function == "table_changes_by_path")
-    return table_changes(use);
+  SL_ASSIGN(const auto changes, sql::table_changes_of(use));
+  if (changes) return table_changes(use, *changes, defaults);
   return at(unsupported("UNRESOLVABLE_TABLE_VALUED_FUNCTION",
                         "the table function {} is not supported here: read_files, read_csv, "
                         "read_json, read_parquet, read_jdbc, table_changes, table_changes_by_path, "

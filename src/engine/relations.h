@@ -12,6 +12,7 @@
 #include "engine/file_conditions.h"
 #include "pipeline/file_reader.h"
 #include "sql/duckdb_printer.h"
+#include "sql/table_changes.h"
 
 namespace strandline::engine {
 
@@ -70,13 +71,13 @@ class Relations {
   };
 
   Result<std::string> resolve(const sql::TableUse& use, const catalog::Defaults& defaults);
-  Result<std::string> resolve_function(const sql::TableUse& use);
+  Result<std::string> resolve_function(const sql::TableUse& use, const catalog::Defaults& defaults);
   Result<std::string> read_files(const sql::TableUse& use);
   Result<std::string> number_range(const sql::TableUse& use);
   Result<std::string> event_log(const sql::TableUse& use);
   // table_changes and table_changes_by_path.
-  Result<std::string> table_changes(const sql::TableUse& use);
-  Result<cdf::Bound> change_bound(const sql::Expr& argument, const char* which) const;
+  Result<std::string> table_changes(const sql::TableUse& use, const sql::TableChanges& changes,
+                                    const catalog::Defaults& defaults);
   // Leaves out files by what the query says about the change columns.
   void prune_changes(const sql::Conditions& conditions, cdf::ChangePlan* plan) const;
   Result<std::string> print_view(const catalog::View& view, const std::string& name,

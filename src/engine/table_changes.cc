@@ -1,8 +1,5 @@
 #include "engine/table_changes.h"
 
-#include <algorithm>
-#include <cctype>
-#include <charconv>
 #include <chrono>
 #include <thread>
 #include <utility>
@@ -10,10 +7,10 @@
 #include "base/error.h"
 #include "cdf/stretches.h"
 #include "delta/log_files.h"
+#include "duck/change_range.h"
 #include "duck/change_scan.h"
 #include "engine/names.h"
 #include "engine/relations.h"
-#include "sql/parser.h"
 #include "sql/query.h"
 
 namespace strandline::engine {
@@ -21,26 +18,6 @@ namespace {
 
 constexpr const char* kToleranceSetting =
     "spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled";
-
-bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
-
-Error not_a_timestamp(const std::string& text) {
-  return invalid_argument("DELTA_TIMESTAMP_INVALID",
-                          "The provided timestamp ({}) cannot be converted to a valid timestamp. "
-                          "Write one such as '2026-01-31' or '2026-01-31 12:00:00.123' (UTC)",
-                          text);
-}
-
-// "… -0700" -> "…-07:00", the one form of an offset that the engine takes.
-std::string with_plain_offset(const std::string& text) {
-  const size_t sign = text.find_last_of("+-");
-  if (sign == std::string::npos || sign < 11) return text;
-  const std::string time = text.substr(0, text.find_last_not_of(' ', sign - 1) + 1);
-  const std::string offset = text.substr(sign);
-  if (offset.size() != 5 || !std::all_of(offset.begin() + 1, offset.end(), is_digit))
-    return time + offset;
-  return fmt::format("{}{}:{}", time, offset.substr(0, 3), offset.substr(3));
-}
 
 Result<delta::Table> existing(delta::Table table) {
   SL_ASSIGN(const bool exists, table.exists());
@@ -134,16 +111,13 @@ Result<delta::Table> feed_table_at(const Context& context, const std::string& pa
 }
 
 Result<delta::Table> feed_table(const Context& context, const std::string& text) {
-  const auto query = sql::parse_query("SELECT * FROM " + text, "");
-  const auto* const use = query.ok() ? sql::plain_table(**query) : nullptr;
-  if (use == nullptr || !use->function.empty() || use->stream || use->version_as_of ||
-      use->timestamp_as_of || !use->stream_options.empty()) {
-    return invalid_argument("INVALID_NAME",
-                            "'{}' is no table name: write one such as 's.t' or "
-                            "'`s`.`odd.name`', with backquotes around odd names",
-                            text);
-  }
-  sql::TableName name = context.absolute_name(use->name);
+  SL_ASSIGN(const auto name, sql::parse_table_name(text));
+  return feed_table(context, name, context.defaults);
+}
+
+Result<delta::Table> feed_table(const Context& context, const sql::TableName& given,
+                                const catalog::Defaults& defaults) {
+  sql::TableName name = context.absolute_name(given);
   name.place = {};
   const auto refuse_view = [&](const std::string& view) {
     return invalid_argument("DELTA_TABLE_ONLY_OPERATION",
@@ -153,40 +127,13 @@ Result<delta::Table> feed_table(const Context& context, const std::string& text)
   if (name.parts.size() == 1 && context.temporary_views.contains(fold_name(name.parts[0])))
     return refuse_view(name.parts[0]);
   SL_ASSIGN(auto* warehouse, context.needs_warehouse());
-  SL_ASSIGN(const auto qualified, warehouse->qualify(name, context.defaults));
+  SL_ASSIGN(const auto qualified, warehouse->qualify(name, defaults));
   SL_ASSIGN(const auto view, warehouse->view(qualified));
   if (view) return refuse_view(qualified.to_string());
   SL_ASSIGN(auto table, warehouse->table(qualified));
   SL_ASSIGN(const bool exists, table.exists());
   if (!exists) return table_missing(*warehouse, qualified, {});
   return table;
-}
-
-Result<cdf::Timestamp> parse_timestamp(duck::Connection& connection, const std::string& text) {
-  // The engine takes more, such as 'infinity' and 'epoch'.
-  const bool has_date =
-      text.size() >= 8 && std::all_of(text.begin(), text.begin() + 4, is_digit) && text[4] == '-';
-  if (!has_date) return not_a_timestamp(text);
-  const auto us =
-      connection.query(fmt::format("SELECT epoch_us(CAST({} AS TIMESTAMP WITH TIME ZONE))",
-                                   duck::quote_literal(with_plain_offset(text))));
-  if (!us.ok() || us->rows.size() != 1 || !us->rows[0][0]) return not_a_timestamp(text);
-  const std::string& number = *us->rows[0][0];
-  cdf::Timestamp time;
-  const auto [end, failed] = std::from_chars(number.data(), number.data() + number.size(), time.us);
-  if (failed != std::errc()) return not_a_timestamp(text);
-  return time;
-}
-
-Result<cdf::Bound> parse_bound(duck::Connection& connection, const std::string& text) {
-  if (!text.empty() && std::all_of(text.begin(), text.end(), is_digit)) {
-    delta::Version version = 0;
-    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), version);
-    if (failed == std::errc()) return cdf::Bound(version);
-    return invalid_argument("DELTA_VERSION_INVALID", "{} is no version", text);
-  }
-  SL_ASSIGN(const auto time, parse_timestamp(connection, text));
-  return cdf::Bound(time);
 }
 
 bool tolerates_out_of_range(const Context& context) {
@@ -199,9 +146,9 @@ Status show_changes(const Context& context, const ChangesOptions& options, const
   SL_ASSIGN(const auto table, feed_table(context, options.table));
   cdf::RangeRequest request;
   request.tolerate_out_of_range = tolerates_out_of_range(context);
-  SL_ASSIGN(request.start, parse_bound(*context.connection, options.from));
+  SL_ASSIGN(request.start, duck::parse_bound(*context.connection, options.from));
   if (options.to) {
-    SL_ASSIGN(request.end, parse_bound(*context.connection, *options.to));
+    SL_ASSIGN(request.end, duck::parse_bound(*context.connection, *options.to));
   }
   // What follows may start with the next commit: so goes on what was stopped.
   if (const auto* const start = std::get_if<delta::Version>(&request.start);
@@ -235,53 +182,6 @@ Status show_changes(const Context& context, const ChangesOptions& options, const
   return {};
 }
 
-Result<cdf::Bound> Relations::change_bound(const sql::Expr& argument, const char* which) const {
-  const auto text = sql::print_duckdb(argument, print_options_);
-  if (!sql::columns_read(argument).empty() || !sql::nondeterministic_calls(argument).empty() ||
-      argument.as<sql::ScalarSubquery>() != nullptr) {
-    return invalid_argument("DELTA_CDC_NON_CONSTANT_ARGUMENT",
-                            "the {} of table_changes must be constant: write a version or a "
-                            "timestamp",
-                            which);
-  }
-  if (!text.ok()) return text.error();
-  SL_ASSIGN(const auto value, context_.connection->query("SELECT " + *text));
-  if (value.rows.size() != 1 || value.columns.size() != 1) {
-    return internal_error("INTERNAL_ERROR", "a constant gave {} rows", value.rows.size());
-  }
-  if (!value.rows[0][0]) {
-    return invalid_argument("DELTA_CDC_READ_NULL_RANGE_BOUNDARY",
-                            "the {} of table_changes is NULL: write a version or a timestamp",
-                            which);
-  }
-  const std::string& cell = *value.rows[0][0];
-  switch (value.columns[0].has_delta_type ? value.columns[0].type.id : TypeId::kVoid) {
-    case TypeId::kByte:
-    case TypeId::kShort:
-    case TypeId::kInteger:
-    case TypeId::kLong: {
-      delta::Version version = 0;
-      std::from_chars(cell.data(), cell.data() + cell.size(), version);
-      return cdf::Bound(version);
-    }
-    case TypeId::kString: {
-      SL_ASSIGN(const auto time, parse_timestamp(*context_.connection, cell));
-      return cdf::Bound(time);
-    }
-    case TypeId::kDate:
-    case TypeId::kTimestamp:
-    case TypeId::kTimestampNtz: {
-      SL_ASSIGN(const auto time, parse_timestamp(*context_.connection, cell));
-      return cdf::Bound(time);
-    }
-    default:
-      return invalid_argument("DELTA_UNSUPPORTED_EXPRESSION",
-                              "the {} of table_changes has the unsupported expression type {}: "
-                              "write a whole number for a version or a string for a timestamp",
-                              which, value.columns[0].engine_type);
-  }
-}
-
 void Relations::prune_changes(const sql::Conditions& conditions, cdf::ChangePlan* plan) const {
   duck::ChangeCondition condition;
   for (const auto& part : conditions) {
@@ -307,37 +207,13 @@ void Relations::prune_changes(const sql::Conditions& conditions, cdf::ChangePlan
   (void)duck::prune_changes(*context_.connection, condition, plan);
 }
 
-Result<std::string> Relations::table_changes(const sql::TableUse& use) {
-  if (use.arguments.size() < 2 || use.arguments.size() > 3 || !use.named_arguments.empty()) {
-    return at(invalid_argument("WRONG_NUM_ARGS",
-                               "{0} requires at least 2 arguments and at most 3 arguments, by "
-                               "position: {0}(table, start[, end])",
-                               use.function),
-              use.place);
-  }
-  if (use.version_as_of || use.timestamp_as_of) {
-    return at(invalid_argument("DELTA_UNSUPPORTED_TIME_TRAVEL_VIEWS",
-                               "{} takes its versions as arguments: leave the time travel out",
-                               use.function),
-              use.place);
-  }
+Result<std::string> Relations::table_changes(const sql::TableUse& use,
+                                             const sql::TableChanges& changes,
+                                             const catalog::Defaults& defaults) {
   const auto made = [&]() -> Result<std::string> {
-    const auto* const literal = use.arguments[0]->as<sql::Literal>();
-    const auto name = sql::literal_text(*use.arguments[0]);
-    if (literal == nullptr || !name || literal->type != TypeId::kString) {
-      return invalid_argument("DELTA_UNSUPPORTED_EXPRESSION",
-                              "the first argument of {} has an unsupported expression type: write "
-                              "the table's {} as a string",
-                              use.function, use.function == "table_changes" ? "name" : "path");
-    }
-    SL_ASSIGN(const auto table, use.function == "table_changes" ? feed_table(context_, *name)
-                                                                : feed_table_at(context_, *name));
-    cdf::RangeRequest request;
+    SL_ASSIGN(const auto table, feed_table(context_, changes.table, defaults));
+    SL_ASSIGN(auto request, duck::change_range(*context_.connection, changes, print_options_));
     request.tolerate_out_of_range = tolerates_out_of_range(context_);
-    SL_ASSIGN(request.start, change_bound(*use.arguments[1], "start"));
-    if (use.arguments.size() == 3) {
-      SL_ASSIGN(request.end, change_bound(*use.arguments[2], "end"));
-    }
     SL_ASSIGN(auto plan, cdf::plan_changes(table, request));
     prune_changes(conditions_of(use), &plan);
     SL_ASSIGN(auto scan, duck::scan_changes(*context_.connection, table, plan));

@@ -17,14 +17,10 @@ namespace strandline::engine {
 // "delta.`/path`". Errors: TABLE_OR_VIEW_NOT_FOUND, DELTA_TABLE_ONLY_OPERATION for views,
 // DELTA_MISSING_DELTA_TABLE for paths, INVALID_NAME.
 Result<delta::Table> feed_table(const Context& context, const std::string& name);
+Result<delta::Table> feed_table(const Context& context, const sql::TableName& name,
+                                const catalog::Defaults& defaults);
 // The table at a path. Errors: DELTA_MISSING_DELTA_TABLE.
 Result<delta::Table> feed_table_at(const Context& context, const std::string& path);
-
-// "2026-01-31[ 12:00:00[.123]][ +01:00]", UTC without an offset. Errors: DELTA_TIMESTAMP_INVALID.
-Result<cdf::Timestamp> parse_timestamp(duck::Connection& connection, const std::string& text);
-
-// A version, or a timestamp. Errors: DELTA_VERSION_INVALID, those of parse_timestamp.
-Result<cdf::Bound> parse_bound(duck::Connection& connection, const std::string& text);
 
 // The setting under which ends after the newest commit are no errors.
 bool tolerates_out_of_range(const Context& context);

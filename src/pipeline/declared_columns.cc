@@ -39,6 +39,30 @@ bool is_filled_at_write(const Field& field) {
   return rule != nullptr && (rule->generated_sql || rule->identity);
 }
 
+Result<std::vector<std::string>> column_labels(const sql::TableOptions& options, size_t given,
+                                               const std::string& shown) {
+  std::vector<std::string> all, computed_by_query;
+  for (const auto& column : options.columns) {
+    all.push_back(column.name.text);
+    if (!is_filled_at_write(declared_field(column))) computed_by_query.push_back(column.name.text);
+  }
+  if (given == all.size()) return all;
+  if (given == computed_by_query.size()) return computed_by_query;
+  return invalid_argument(
+      "CREATE_VIEW_COLUMN_ARITY_MISMATCH",
+      "the column list of '{}' names {} columns, but its query gives {}: the list names the "
+      "query's columns in their order",
+      shown, computed_by_query.size(), given);
+}
+
+Schema with_types_of(Schema declared, const Schema& query) {
+  for (auto& field : declared.fields) {
+    const auto* const of_query = query.get(field.name);
+    if (field.type.id == TypeId::kVoid && of_query != nullptr) field.type = of_query->type;
+  }
+  return declared;
+}
+
 Status add_column_rules(cdc::TargetFacts* facts) {
   const auto& existing = facts->existing;
   const auto name_of = [&](const Field& field) {

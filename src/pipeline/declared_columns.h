@@ -23,6 +23,15 @@ std::map<std::string, std::string> declared_constraints(const sql::TableOptions&
 // Whether the table gives the column its value when rows are written: generated, or an identity.
 bool is_filled_at_write(const Field& field);
 
+// The names that the column list of a materialized view gives to the `given` columns of its query,
+// in order: all of the list, or all but those that the table fills itself. shown: the view as
+// messages name it. Errors: CREATE_VIEW_COLUMN_ARITY_MISMATCH (kInvalidArgument).
+Result<std::vector<std::string>> column_labels(const sql::TableOptions& options, size_t given,
+                                               const std::string& shown);
+
+// The declared columns, with the types of the query's columns where the list has none.
+Schema with_types_of(Schema declared, const Schema& query);
+
 // Fills in defaults and generated: of the declared columns as declared, of others as the table has
 // them. Errors: kCorrupt for rules that are none; kUnsupported DELTA_UNSUPPORTED_EXPRESSION.
 Status add_column_rules(cdc::TargetFacts* facts);

@@ -121,9 +121,13 @@ std::optional<Error> FlowRun::find_lost_file(const Source& source, size_t index,
                                              const BatchPlan& plan) const {
   if (!source.table || newest_[index] == nullptr) return {};
   auto* const store = source.table->store().get();
-  if (source.kind == SourceKind::kTable) {
+  if (source.kind == SourceKind::kTable || source.kind == SourceKind::kChanges) {
     const auto pinned = plan.pinned.find(source.key);
     if (pinned == plan.pinned.end()) return {};
+    if (source.changes) {
+      const auto changes = changes_of(source, pinned->second, plan.time_us);
+      return changes.ok() ? cdf::find_missing_file(store, *changes) : std::nullopt;
+    }
     const auto snapshot = source.table->snapshot(pinned->second);
     return snapshot.ok() ? delta::find_damage(store, **snapshot) : std::nullopt;
   }
@@ -206,7 +210,7 @@ Result<std::shared_ptr<const delta::Snapshot>> FlowRun::ensure_target() {
     properties[kScdTypeProperty] = cdc::to_string(plan.scd_type);
     if (takes_snapshots()) properties[kStateSpecProperty] = plan.state_spec.to_json();
   } else {
-    schema = dataset.declared_schema().value_or(facts_->schema);
+    schema = declared_schema(facts_->schema).value_or(facts_->schema);
     for (auto& field : schema.fields) {
       if (field.type.id == TypeId::kVoid) {
         return placed(invalid_argument("UNSUPPORTED_TYPE",
@@ -287,6 +291,14 @@ Result<delta::Transaction> FlowRun::change_target(
 Result<std::string> FlowRun::print_batch(const BatchPlan& plan, Execution* execution) const {
   auto& connection = *context_.connection;
   const auto& sources = sources_.sources();
+  const auto of_changes = [&](const Source& source, const cdf::ChangePlan& changes,
+                              size_t i) -> Result<std::string> {
+    if (changes.commits.empty()) return empty_relation(*schemas_[i]);
+    SL_ASSIGN(auto scan, duck::scan_changes(connection, *source.table, changes));
+    std::string sql = scan->sql();
+    execution->scans.push_back(std::move(scan));
+    return sql;
+  };
   const auto relation_of = [&](size_t i) -> Result<std::string> {
     const auto& source = sources[i];
     const auto part = std::find_if(plan.sources.begin(), plan.sources.end(),
@@ -307,11 +319,7 @@ Result<std::string> FlowRun::print_batch(const BatchPlan& plan, Execution* execu
       if (source.is_feed()) {
         SL_ASSIGN(const auto changes,
                   feed_range(*source.table, newest_[i], source.stream, *part->from, *part->to));
-        if (changes.commits.empty()) return empty_relation(*schemas_[i]);
-        SL_ASSIGN(auto scan, duck::scan_changes(connection, *source.table, changes));
-        std::string sql = scan->sql();
-        execution->scans.push_back(std::move(scan));
-        return sql;
+        return of_changes(source, changes, i);
       }
       SL_ASSIGN(snapshot, delta_range(*source.table, *newest_[i], source.stream, *part->from,
                                       *part->to, source.shown));
@@ -319,6 +327,10 @@ Result<std::string> FlowRun::print_batch(const BatchPlan& plan, Execution* execu
     } else {
       const auto pinned = plan.pinned.find(source.key);
       if (pinned == plan.pinned.end()) return empty_relation(*schemas_[i]);
+      if (source.changes) {
+        SL_ASSIGN(const auto changes, changes_of(source, pinned->second, plan.time_us));
+        return of_changes(source, changes, i);
+      }
       SL_ASSIGN(snapshot, source.table->snapshot(pinned->second));
     }
     SL_ASSIGN(auto scan, duck::scan_table(connection, *source.table, snapshot));

@@ -46,7 +46,8 @@ Status FlowRun::check(bool fresh, PlannedSchemas* planned, std::vector<Error>* e
           placed(valid.error(), option.place.line > 0 ? option.place : dataset.place));
     }
   }
-  if (const auto declared = dataset.declared_schema()) {
+  if (facts->warning) warnings_.push_back(*facts->warning);
+  if (const auto declared = declared_schema(facts->schema)) {
     for (auto& error : check_declared_rules(*context_.connection, dataset.options, *declared)) {
       const auto same = [&](const Error& other) {
         return other.message == error.message && other.place && error.place &&
@@ -74,7 +75,7 @@ Status FlowRun::check(bool fresh, PlannedSchemas* planned, std::vector<Error>* e
   } else {
     schema = facts->schema;
     given_ = facts->schema;
-    if (const auto declared = dataset.declared_schema()) {
+    if (const auto declared = declared_schema(schema)) {
       for (const auto& field : schema.fields) {
         if (!declared->find(field.name) && flow_.by_name) {
           errors->push_back(placed(

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "duck/change_range.h"
 #include "pipeline/feed_flow.h"
 #include "pipeline/feed_source.h"
 #include "pipeline/file_reader.h"
@@ -37,6 +38,26 @@ Result<Schema> described(const std::vector<duck::ResultColumn>& columns) {
     schema.fields.push_back(Field{column.name, std::move(type), true, {}});
   }
   return schema;
+}
+
+// A warning where a column list has names of the query's columns at other places: whoever wrote it
+// may have meant columns by name.
+std::optional<Error> reordered(const std::vector<std::string>& labels,
+                               const std::vector<OutputColumn>& names, const Dataset& target) {
+  for (size_t i = 0; i < labels.size() && i < names.size(); ++i) {
+    if (same_name(labels[i], names[i].name)) continue;
+    for (const auto& name : names) {
+      if (!same_name(labels[i], name.name)) continue;
+      return placed(
+          invalid_argument("COLUMN_LIST_ORDER",
+                           "the column list of '{}' names the query's columns in their order, so "
+                           "that '{}' is the query's '{}' and not its '{}': list the columns as "
+                           "the query gives them",
+                           target.shown, labels[i], names[i].name, name.name),
+          target.place);
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -89,6 +110,22 @@ Result<Schema> FlowRun::jdbc_schema(const Source& source) const {
   SL_ASSIGN(const auto relation, duck::jdbc_relation(*context_.connection, source.jdbc));
   SL_ASSIGN(const auto columns, context_.connection->describe("SELECT * FROM " + relation));
   return described(columns);
+}
+
+Result<cdf::ChangePlan> FlowRun::changes_of(const Source& source, delta::Version last,
+                                            int64_t now_us) const {
+  sql::PrintOptions options;
+  options.now_us = now_us;
+  SL_ASSIGN(auto request, duck::change_range(*context_.connection, *source.changes, options));
+  request.tolerate_out_of_range = source.tolerates_out_of_range;
+  const auto* const start = std::get_if<delta::Version>(&request.start);
+  if (!request.end && (start == nullptr || *start <= last)) request.end = last;
+  return cdf::plan_changes(*source.table, request);
+}
+
+std::optional<Schema> FlowRun::declared_schema(const Schema& query) const {
+  auto declared = context_.graph.datasets[flow_.target].declared_schema();
+  return declared && flow_.labels ? with_types_of(*std::move(declared), query) : declared;
 }
 
 // Columns of every source as far as they are known; planned: of tables that are not there yet.
@@ -164,7 +201,17 @@ Status FlowRun::find_source_schemas(bool fresh, const PlannedSchemas* planned) {
       const auto it = planned->find(*source.dataset);
       if (it != planned->end()) schemas_[i] = it->second;
     }
-    if (source.is_feed() && schemas_[i]) {
+    if (source.kind == SourceKind::kChanges && exists &&
+        (planned == nullptr || !source.dataset || source.changes->end)) {
+      const auto changes = changes_of(source, newest_[i]->version, now_micros());
+      if (changes.ok()) {
+        schemas_[i] = changes->definition->schema;
+      } else if (planned == nullptr) {
+        return placed(changes.error(), source.place);
+      }
+      // While checking: flows before this one may bring what it asks for.
+    }
+    if ((source.is_feed() || source.kind == SourceKind::kChanges) && schemas_[i]) {
       auto schema = feed_schema(*schemas_[i], source.shown);
       if (!schema.ok()) return placed(schema.error(), source.place);
       schemas_[i] = *std::move(schema);
@@ -203,7 +250,7 @@ Result<std::optional<FlowRun::Facts>> FlowRun::find_facts(std::vector<Error>* er
         return columns;
       },
       &found);
-  const bool by_place = flow_.kind == FlowKind::kAppend && !flow_.by_name;
+  const bool by_place = flow_.labels || (flow_.kind == FlowKind::kAppend && !flow_.by_name);
   if (names && !by_place) {
     if (auto error = repeated_column(*names)) fail(std::move(*error));
   }
@@ -230,10 +277,22 @@ Result<std::optional<FlowRun::Facts>> FlowRun::find_facts(std::vector<Error>* er
   if (!printed.ok()) fail(printed.error());
   if (!found.empty()) return failed();
   const std::string relation = "(" + *printed + ")";
-  const auto columns = context_.connection->describe("SELECT * FROM " + relation);
+  auto columns = context_.connection->describe("SELECT * FROM " + relation);
   if (!columns.ok()) {
     fail(columns.error());
     return failed();
+  }
+  Facts facts;
+  if (flow_.labels) {
+    const auto& target = context_.graph.datasets[flow_.target];
+    auto labels = column_labels(target.options, columns->size(), target.shown);
+    if (!labels.ok()) {
+      fail(placed(labels.error(), target.place));
+      return failed();
+    }
+    facts.labels = *std::move(labels);
+    for (size_t i = 0; i < columns->size(); ++i) (*columns)[i].name = facts.labels[i];
+    if (names) facts.warning = reordered(facts.labels, *names, target);
   }
   if (!names && !by_place) {
     // As a query of its own it keeps repeated names.
@@ -250,7 +309,6 @@ Result<std::optional<FlowRun::Facts>> FlowRun::find_facts(std::vector<Error>* er
     fail(schema.error());
     return failed();
   }
-  Facts facts;
   facts.schema = std::move(*schema);
   if (const auto index = facts.schema.find("_metadata");
       index && same_type(facts.schema.fields[*index].type, metadata_type())) {

@@ -9,6 +9,7 @@
 #include "pipeline/feed_flow.h"
 #include "pipeline/feed_source.h"
 #include "pipeline/view_shape.h"
+#include "sql/clock_calls.h"
 
 namespace strandline::pipeline {
 namespace {
@@ -234,15 +235,34 @@ Result<bool> FlowRun::plan_next(BatchPlan* plan, bool* has_data) {
     const bool same = checkpoint_->last_batch() >= 0 && checkpoint_->pinned() == plan->pinned &&
                       checkpoint_->pinned_ids() == plan->pinned_ids &&
                       checkpoint_->definition() == plan->definition && target_->is_current(*target);
-    *has_data = *has_data || !same || !why_it_changes_by_itself(*flow_.query, sources_).empty();
+    *has_data = *has_data || !same || !why_it_changes_by_itself(*flow_.query, sources_).empty() ||
+                expects_by_the_clock();
   }
   *has_data = *has_data || loads_once();
-  if (!*has_data && !note) return false;
   if (flow_.kind == FlowKind::kAutoCdc) {
     SL_ASSIGN(const auto state, target_->state(*target, *checkpoint_));
     if (state) plan->state_version = state->version;
+    // Rows changed by hand are taken in without events, too.
+    if (!*has_data && report_.metrics["num_batches"] == 0 && target_->is_current(*target)) {
+      SL_ASSIGN(const auto edits, target_->hand_edits(*target, state.get()));
+      *has_data = !edits.empty();
+    }
   }
-  return true;
+  return *has_data || note;
+}
+
+// Whether what a view or one that it reads expects of its rows differs from one time to another.
+bool FlowRun::expects_by_the_clock() const {
+  const auto asks = [](const Dataset& dataset) {
+    const auto& expectations = dataset.options.expectations;
+    return std::any_of(expectations.begin(), expectations.end(), [](const auto& expectation) {
+      return expectation.condition && !sql::clock_calls(*expectation.condition).empty();
+    });
+  };
+  const auto views = sources_.expecting_views();
+  return asks(context_.graph.datasets[flow_.target]) ||
+         std::any_of(views.begin(), views.end(),
+                     [&](size_t view) { return asks(context_.graph.datasets[view]); });
 }
 
 // A ONCE flow whose first batch has rows whatever its streams and files bring: of tables read
@@ -251,8 +271,9 @@ bool FlowRun::loads_once() const {
   if (!flow_.once) return false;
   const auto& sources = sources_.sources();
   return flow_.kind == FlowKind::kAppend || sources.empty() ||
-         std::any_of(sources.begin(), sources.end(),
-                     [](const Source& source) { return source.kind == SourceKind::kTable; });
+         std::any_of(sources.begin(), sources.end(), [](const Source& source) {
+           return source.kind == SourceKind::kTable || source.kind == SourceKind::kChanges;
+         });
 }
 
 Result<bool> FlowRun::is_state_committed(int64_t batch) const {
@@ -284,8 +305,9 @@ Status FlowRun::finish_unfinished() {
     // A snapshot is one commit: it is there, or nothing of it is and the next try takes another.
     return in_target ? checkpoint_->mark_done() : checkpoint_->drop_plan();
   }
+  bool in_state = false;
   if (!in_target) {
-    SL_ASSIGN(const bool in_state, is_state_committed(plan.batch));
+    SL_ASSIGN(in_state, is_state_committed(plan.batch));
     const bool gone = !target || (!plan.target_id.empty() && target->metadata.id != plan.target_id);
     if (gone && in_state) {
       return invalid_data(
@@ -306,7 +328,8 @@ Status FlowRun::finish_unfinished() {
       return checkpoint_->drop_plan();
     }
   }
-  bool has_data = flow_.kind == FlowKind::kMaterialize || loads_once() || !plan.pinned.empty() ||
+  bool has_data = in_state || flow_.kind == FlowKind::kMaterialize || loads_once() ||
+                  !plan.pinned.empty() ||
                   (target && !target_->is_current(*target) && !target->files.empty());
   for (const auto& source : plan.sources) {
     has_data = has_data || !source.files.empty() ||

@@ -15,6 +15,7 @@
 
 #include "cdc/plan.h"
 #include "cdc/program.h"
+#include "cdf/plan.h"
 #include "pipeline/checkpoint.h"
 #include "pipeline/context.h"
 #include "pipeline/declared_columns.h"
@@ -89,6 +90,9 @@ class FlowRun {
     DataType sequence_type;         // kAutoCdc
     DataType system_sequence_type;  // kAutoCdc, bitemporal
     bool broken = false;            // a clause has a mistake that is reported already
+    // The query's columns as a column list names them, in order; empty: by their own names.
+    std::vector<std::string> labels;
+    std::optional<Error> warning;
   };
   struct Execution;   // relations of one batch and what keeps them alive
   struct BatchState;  // the state of an AUTO CDC target as a batch finds it
@@ -97,8 +101,13 @@ class FlowRun {
   Result<std::vector<ConsumedFile>> new_files(const Source& source,
                                               const FlowCheckpoint* progress) const;
   Result<Schema> jdbc_schema(const Source& source) const;
+  // What a source of kind kChanges asks for; `last`: the newest version to read.
+  Result<cdf::ChangePlan> changes_of(const Source& source, delta::Version last,
+                                     int64_t now_us) const;
   Status find_source_schemas(bool fresh, const PlannedSchemas* planned);
   Result<std::optional<Facts>> find_facts(std::vector<Error>* errors) const;
+  // The columns that the statement declares of the target, if any, given the query's.
+  std::optional<Schema> declared_schema(const Schema& query) const;
   // flow_check.cc
   bool sees(const Field& field) const;
   // flow_program.cc
@@ -108,6 +117,7 @@ class FlowRun {
   Status start();
   Status prepare_to_run();
   bool loads_once() const;
+  bool expects_by_the_clock() const;
   // Whether the files of a source that is read whole are no longer those of the last batch.
   bool has_other_files(const Source& source, const std::vector<ConsumedFile>& files) const;
   Result<bool> plan_next(BatchPlan* plan, bool* has_data);

@@ -23,7 +23,8 @@ Result<std::unique_ptr<ViewChange>> FlowRun::refresh_view(
     std::vector<std::unique_ptr<duck::Scan>>* scans) {
   auto& connection = *context_.connection;
   const ViewShape shape = shape_of(*flow_.query, sources_);
-  const ViewRefresh refresh{flow_, sources_, *checkpoint_, plan, *target_, view, select};
+  const ViewRefresh refresh{flow_, sources_, *checkpoint_,   plan,          *target_,
+                            view,  select,   facts_->labels, facts_->schema};
   std::string why;
   SL_ASSIGN(auto change, follow_sources(connection, refresh, shape, scans, &why));
   if (change != nullptr) {
@@ -33,7 +34,7 @@ Result<std::unique_ptr<ViewChange>> FlowRun::refresh_view(
     return change;
   }
   refresh_plan_ = "FULL: " + why;
-  return ViewChange::make(connection, target_->table(), view, {rows, view_key(shape, *view), ""});
+  return ViewChange::make(connection, target_->table(), view, {rows, view_key(shape, refresh), ""});
 }
 
 Status FlowRun::execute_write(const BatchPlan& plan) {
@@ -41,7 +42,7 @@ Status FlowRun::execute_write(const BatchPlan& plan) {
   SL_ASSIGN(const auto target, target_before(plan));
   if (!target) return {};
   const bool replace = flow_.kind == FlowKind::kMaterialize || !target_->is_current(*target);
-  const auto declared = target_->dataset().declared_schema();
+  const auto declared = declared_schema(facts_->schema);
   Schema schema = declared ? *declared : target->schema;
   // What the table knows of its columns and the declaration does not: values given so far.
   for (auto& field : schema.fields) {
@@ -101,9 +102,10 @@ Status FlowRun::execute_write(const BatchPlan& plan) {
   }
   Execution execution;
   SL_ASSIGN(const auto query, print_batch(plan, &execution));
-  SL_ASSIGN(const auto rows,
-            expected_rows(schema, fmt::format("SELECT {} FROM ({}) AS q", select, query), plan,
-                          &execution));
+  SL_ASSIGN(const auto rows, expected_rows(schema,
+                                           fmt::format("SELECT {} FROM ({}) AS {}", select, query,
+                                                       row_alias(facts_->labels)),
+                                           plan, &execution));
   stage("write");
   SL_ASSIGN(auto transaction, delta::Transaction::begin(target_->table(), target));
   if (!same_schema(schema, target->schema)) transaction.set_schema(schema);

@@ -10,6 +10,7 @@
 #include "pipeline/graph_checks.h"
 #include "sql/duckdb_printer.h"
 #include "sql/parser.h"
+#include "sql/table_changes.h"
 
 namespace strandline::pipeline {
 namespace {
@@ -134,6 +135,7 @@ class Builder {
   }
 
   void parse_declared() {
+    declared_from_ = statements_.size();
     add_doubtful(declared_.doubtful_names);
     for (const auto& declared : declared_.statements) {
       auto script = sql::parse_script(declared.sql, declared.key);
@@ -219,7 +221,8 @@ class Builder {
     Flow flow;
     flow.place = statement.place;
     flow.definition = statement.text;
-    const auto function = functions_.find(static_cast<size_t>(&statement - statements_.data()));
+    const auto at_statement = static_cast<size_t>(&statement - statements_.data());
+    const auto function = functions_.find(at_statement);
     if (function != functions_.end()) flow.snapshot_function = function->second;
     if (const auto* table = std::get_if<sql::CreateStreamingTable>(&statement.body)) {
       if (dataset_of_.count(&statement) == 0) return;
@@ -239,6 +242,8 @@ class Builder {
       flow.target = dataset_of_.at(&statement);
       flow.name = default_name(graph().datasets[flow.target]);
       flow.kind = FlowKind::kMaterialize;
+      // A schema that a program gives is one of columns by name.
+      flow.labels = !view->options.columns.empty() && at_statement < declared_from_;
       flow.query = view->query;
       take_flow(std::move(flow), false);
     } else if (const auto* cdc = std::get_if<sql::CreateAutoCdcFlow>(&statement.body)) {
@@ -404,6 +409,7 @@ class Builder {
   const ProgramDeclarations& declared_;
   BuiltGraph out_;
   std::vector<sql::Statement> statements_;
+  size_t declared_from_ = 0;                 // in statements_: those of the program from here on
   std::map<size_t, std::string> functions_;  // by place in statements_
   std::map<std::string, size_t> by_key_;
   std::map<const sql::Statement*, size_t> dataset_of_;
@@ -460,8 +466,11 @@ std::vector<size_t> Graph::datasets_read(const catalog::Warehouse& warehouse,
                                          const sql::Query& query) const {
   std::vector<size_t> read;
   for (const auto& use : sql::table_uses(query)) {
-    if (!use.function.empty()) continue;
-    if (const auto index = find(warehouse, use.name)) read.push_back(*index);
+    const auto changes = sql::table_changes_of(use);
+    const bool of_changes = changes.ok() && *changes;
+    if (!use.function.empty() && !of_changes) continue;
+    const auto& name = of_changes ? (*changes)->table : use.name;
+    if (const auto index = find(warehouse, name)) read.push_back(*index);
   }
   return read;
 }

@@ -43,9 +43,10 @@ struct Flow {
   std::string name;
   FlowKind kind = FlowKind::kAutoCdc;
   bool once = false;
-  bool by_name = true;                          // kAppend: columns by name, else by place
-  size_t target = 0;                            // in Graph::datasets
-  sql::QueryPtr query;                          // what the flow reads
+  bool by_name = true;  // kAppend: columns by name, else by place
+  bool labels = false;  // kMaterialize: the target's column list names the query's columns in order
+  size_t target = 0;    // in Graph::datasets
+  sql::QueryPtr query;  // what the flow reads
   std::optional<cdc::Declaration> declaration;  // kAutoCdc
   // A function of the pipeline's program gives the snapshots and versions of AUTO CDC FROM
   // SNAPSHOT, by this name; the query means nothing then.

@@ -3,6 +3,7 @@
 #include <strandline/suggest.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <set>
 
@@ -79,11 +80,13 @@ class Checker {
 
   void check_use(const sql::TableUse& use) {
     if (!use.function.empty()) {
-      if (use.function != "read_files" && use.function != "read_jdbc") {
+      constexpr std::array kKnown = {"read_files", "read_jdbc", "table_changes",
+                                     "table_changes_by_path", "range"};
+      if (std::find(kKnown.begin(), kKnown.end(), use.function) == kKnown.end()) {
         fail(use.place,
              unsupported("UNSUPPORTED_TABLE_FUNCTION",
-                         "{}() is not supported in a pipeline: use a table, read_files or "
-                         "read_jdbc",
+                         "{}() is not supported in a pipeline: use a table, table_changes, "
+                         "read_files or read_jdbc",
                          use.function));
       }
       return;

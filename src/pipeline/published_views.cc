@@ -35,7 +35,7 @@ Status publish_views(const Context& context) {
     for (const auto& use : sql::table_uses(*dataset.query)) {
       const auto index =
           use.function.empty() ? context.graph.find(*context.warehouse, use.name) : std::nullopt;
-      if (!use.function.empty() ||
+      if ((!use.function.empty() && use.function != "table_changes") ||
           (index && context.graph.datasets[*index].kind == DatasetKind::kTemporaryView)) {
         published = false;
       }

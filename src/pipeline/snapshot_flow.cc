@@ -221,7 +221,8 @@ Status FlowRun::take_program_query(const ProgramSnapshot& snapshot) {
   sources_ =
       FlowSources::analyze(context_.graph, flow_, context_.spec, *context_.warehouse, &errors);
   for (const auto& use : sql::table_uses(*flow_.query)) {
-    if (use.function.empty() || use.function == "read_files" || use.function == "read_jdbc")
+    if (use.function.empty() || use.function == "read_files" || use.function == "read_jdbc" ||
+        use.function == "table_changes" || use.function == "table_changes_by_path")
       continue;
     errors.push_back(unsupported("UNSUPPORTED_TABLE_FUNCTION",
                                  "a snapshot cannot read {}(): it reads tables, views, files and "

@@ -52,11 +52,34 @@ class SourceAnalyzer {
     if (out_.source_at_.count(at) > 0 || out_.view_at_.count(at) > 0) return;
     if (use.function == "read_files") return files(use, at);
     if (use.function == "read_jdbc") return jdbc(use, at);
-    if (!use.function.empty()) return;  // refused with the graph
-    if (in_pipeline) {
-      if (const auto index = graph_.find(warehouse_, use.name)) return dataset(use, *index, at);
+    Source source;
+    sql::TableUse named = use;
+    if (!use.function.empty()) {
+      auto changes = sql::table_changes_of(use);
+      if (!changes.ok()) return fail(use.place, changes.error());
+      if (!*changes) return;  // refused with the graph, or where a view is printed
+      if (use.stream) {
+        return fail(use.place,
+                    invalid_argument("SOURCE_NOT_STREAMING",
+                                     "{} is no stream: read the changes as they come with "
+                                     "STREAM t WITH (readChangeFeed=true)",
+                                     use.function));
+      }
+      source.changes = *std::move(changes);
+      named.name = source.changes->table;
     }
-    external(use, defaults, at);
+    if (in_pipeline) {
+      if (const auto index = graph_.find(warehouse_, named.name))
+        return dataset(named, *index, std::move(source), at);
+    }
+    external(named, defaults, std::move(source), at);
+  }
+
+  // table_changes of a view.
+  void refuse_view(const sql::TableUse& use, const std::string& shown) {
+    fail(use.place,
+         invalid_argument("DELTA_TABLE_ONLY_OPERATION", "'{}' is a view: {} needs a Delta table",
+                          shown, use.function));
   }
 
   void add(Source source, const std::string& at) {
@@ -127,8 +150,9 @@ class SourceAnalyzer {
     add(std::move(source), at);
   }
 
-  void dataset(const sql::TableUse& use, size_t index, const std::string& at) {
+  void dataset(const sql::TableUse& use, size_t index, Source source, const std::string& at) {
     const auto& dataset = graph_.datasets[index];
+    if (dataset.is_view() && source.changes) return refuse_view(use, dataset.shown);
     if (dataset.is_view()) {
       if (use.stream && !dataset.streaming) {
         fail(use.place,
@@ -149,15 +173,13 @@ class SourceAnalyzer {
     }
     auto table = warehouse_.table(dataset.name);
     if (!table.ok()) return fail(use.place, table.error());
-    Source source;
     source.dataset = index;
     source.shown = dataset.shown;
     this->table(use, std::move(source), *table, fold_name(dataset.name.to_string()), at);
   }
 
-  void external(const sql::TableUse& use, const catalog::Defaults& defaults,
+  void external(const sql::TableUse& use, const catalog::Defaults& defaults, Source source,
                 const std::string& at) {
-    Source source;
     source.shown = sql::to_string(use.name);
     if (use.name.is_path) {
       sql::TableName name = use.name;
@@ -176,6 +198,7 @@ class SourceAnalyzer {
     if (!name.ok()) return fail(use.place, name.error());
     const auto view = warehouse_.view(*name);
     if (view.ok() && *view) {
+      if (source.changes) return refuse_view(use, source.shown);
       if (use.stream) {
         return fail(use.place,
                     invalid_argument("SOURCE_NOT_STREAMING",
@@ -221,7 +244,11 @@ class SourceAnalyzer {
              const std::string& name, const std::string& at) {
     source.table = table;
     source.place = use.place;
-    if (use.stream) {
+    source.tolerates_out_of_range = tolerates_out_of_range(graph_.settings);
+    if (source.changes) {
+      source.kind = SourceKind::kChanges;
+      source.key = fresh_key("changes:" + name);
+    } else if (use.stream) {
       auto options = read_stream_options(use, errors_);
       if (!options) return;
       if (use.version_as_of || use.timestamp_as_of) {
@@ -231,7 +258,6 @@ class SourceAnalyzer {
       }
       source.kind = SourceKind::kStream;
       source.stream = *options;
-      source.tolerates_out_of_range = tolerates_out_of_range(graph_.settings);
       source.key = fresh_key("delta:" + name);
     } else {
       if (use.timestamp_as_of) {
@@ -305,6 +331,12 @@ Result<std::string> FlowSources::print(const sql::Query& query, int64_t now_us,
       return relation_of(source->second);
     }
     const auto view = view_at_.find(at);
+    if (view == view_at_.end() && !use.function.empty()) {
+      return unsupported("UNSUPPORTED_TABLE_FUNCTION",
+                         "{}() is not supported in a pipeline, nor in a view that it reads: use a "
+                         "table, table_changes, read_files or read_jdbc",
+                         use.function);
+    }
     if (view == view_at_.end()) {
       return not_found("TABLE_OR_VIEW_NOT_FOUND", "there is no table or view '{}'",
                        sql::to_string(use.name));
@@ -312,6 +344,15 @@ Result<std::string> FlowSources::print(const sql::Query& query, int64_t now_us,
     SL_ASSIGN(std::string text,
               print(*view->second.query, now_us, relation_of, check_view, connection));
     if (!view->second.columns.empty()) {
+      const auto given = connection.describe("SELECT * FROM (" + text + ")");
+      if (given.ok() && given->size() != view->second.columns.size()) {
+        Error error =
+            invalid_argument("CREATE_VIEW_COLUMN_ARITY_MISMATCH",
+                             "the view '{}' names {} columns, but its query gives {}",
+                             sql::to_string(use.name), view->second.columns.size(), given->size());
+        error.place = use.place;
+        return error;
+      }
       std::string names;
       for (const auto& column : view->second.columns) {
         names += (names.empty() ? "" : ", ") + duck::quote_name(column);

@@ -20,26 +20,30 @@
 #include "pipeline/file_options.h"
 #include "pipeline/graph.h"
 #include "pipeline/query_names.h"
+#include "sql/table_changes.h"
 
 namespace strandline::pipeline {
 
 enum class SourceKind {
-  kFiles,   // read_files
-  kStream,  // STREAM table, also with its change feed
-  kTable,   // table, read whole at a pinned version
-  kJdbc,    // read_jdbc, read whole as it is then
+  kFiles,    // read_files
+  kStream,   // STREAM table, also with its change feed
+  kTable,    // table, read whole at a pinned version
+  kChanges,  // table_changes: a range of a table's feed, without an end up to a pinned version
+  kJdbc,     // read_jdbc, read whole as it is then
 };
 
 struct Source {
   SourceKind kind = SourceKind::kTable;
-  std::string key;                        // in the flow's checkpoint
-  std::string shown;                      // in messages
-  FileOptions files;                      // kFiles
-  bool whole = false;                     // kFiles: every batch reads all files there are
-  StreamOptions stream;                   // kStream
-  duck::JdbcRead jdbc;                    // kJdbc
-  std::optional<delta::Table> table;      // kStream, kTable
-  bool tolerates_out_of_range = false;    // kStream: a start after the newest commit waits
+  std::string key;                           // in the flow's checkpoint
+  std::string shown;                         // in messages
+  FileOptions files;                         // kFiles
+  bool whole = false;                        // kFiles: every batch reads all files there are
+  StreamOptions stream;                      // kStream
+  duck::JdbcRead jdbc;                       // kJdbc
+  std::optional<delta::Table> table;         // kStream, kTable, kChanges
+  std::optional<sql::TableChanges> changes;  // kChanges
+  // Whether a range of a feed may go beyond the newest commit; a stream waits for its start.
+  bool tolerates_out_of_range = false;
   std::optional<delta::Version> version;  // kTable: VERSION AS OF
   std::optional<size_t> dataset;          // of this pipeline
   SourcePlace place;

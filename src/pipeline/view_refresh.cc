@@ -1,6 +1,7 @@
 #include "pipeline/view_refresh.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "pipeline/view_sources.h"
@@ -25,6 +26,8 @@ class Follower {
   Result<std::unique_ptr<ViewChange>> groups();
 
  private:
+  bool has_row_ids(const ViewShape::Part& part) const;
+  Result<std::string> side(const std::string& printed, const std::string& pair, std::string* why);
   Result<std::string> print(const sql::Query& query, size_t changed, Rows rows, bool with_row_ids);
   Result<std::string> print_now(const sql::Query& query) {
     return print(query, sources_.count(), Rows::kNow, false);
@@ -51,39 +54,78 @@ Result<std::string> Follower::print(const sql::Query& query, size_t changed, Row
   return refresh_.sources.print(query, refresh_.plan.time_us, relation_of, check_view, connection_);
 }
 
-Result<std::unique_ptr<ViewChange>> Follower::rows(std::string* why) {
-  const bool with_row_ids =
-      sources_.have_row_ids() && std::none_of(shape_.row_names.begin(), shape_.row_names.end(),
-                                              [](const std::string& name) { return name.empty(); });
-  sql::QueryPtr query = refresh_.flow.query;
-  std::string pair = "NULL";
-  if (with_row_ids) {
-    std::vector<std::vector<std::string>> columns;
-    pair = "struct_pack(";
-    for (size_t i = 0; i < sources_.count(); ++i) {
-      const std::string column = ViewSources::row_id_column(i);
-      columns.push_back({shape_.row_names[i], column});
-      pair += fmt::format("{0}r{1} := q.{2}_of_view", i == 0 ? "" : ", ", i, column);
+// Row ids of a part's sources, where its columns keep their places beside them.
+bool Follower::has_row_ids(const ViewShape::Part& part) const {
+  const bool moves = part.has_star && part.sources.size() > 1 &&
+                     (!refresh_.labels.empty() || shape_.parts.size() > 1);
+  return !moves && sources_.have_row_ids() &&
+         std::none_of(part.row_names.begin(), part.row_names.end(),
+                      [](const std::string& name) { return name.empty(); });
+}
+
+// A side of UNION ALL has the names and types of the whole. Empty: it may not be so, and why.
+Result<std::string> Follower::side(const std::string& printed, const std::string& pair,
+                                   std::string* why) {
+  std::vector<std::string> names;
+  for (const auto& column : refresh_.columns.fields) names.push_back(column.name);
+  const std::string rows = fmt::format("({}) AS {}", printed, row_alias(names));
+  SL_ASSIGN(const auto given, connection_.describe("SELECT * FROM " + rows));
+  std::string columns;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const DataType& type = refresh_.columns.fields[i].type;
+    const DataType& of_side = given[i].type;
+    if (!same_type(type, of_side) && (type.is_nested() || of_side.is_nested())) {
+      *why = fmt::format("the sides of its UNION ALL give '{}' with different types", names[i]);
+      return std::string();
     }
-    pair += ")";
-    query = with_columns(*query, columns);
+    columns +=
+        fmt::format("CAST(q.{0} AS {1}) AS {0}, ", quote_name(names[i]), duck::engine_type(type));
   }
+  return fmt::format("SELECT {}{} AS {} FROM {}", columns, pair, kRowPair, rows);
+}
+
+Result<std::unique_ptr<ViewChange>> Follower::rows(std::string* why) {
+  constexpr const char* kNoPair = "CAST(NULL AS BIGINT[])";
   std::string changes;
-  const auto add = [&](const std::string& printed, int sign, const char* condition) {
-    changes += fmt::format("{}SELECT {}, {} AS {}, {} AS {} FROM ({}) AS q{}",
+  const auto add = [&](const std::string& from, const std::string& pair, int sign,
+                       const char* condition) {
+    changes += fmt::format("{}SELECT {}, {} AS {}, {} AS {} FROM {}{}",
                            changes.empty() ? "" : " UNION ALL ", refresh_.select, sign, kRowSign,
-                           pair, kRowPair, printed, condition);
+                           pair, kRowPair, from, condition);
   };
-  for (size_t i = 0; i < sources_.count(); ++i) {
-    if (!sources_.changed(i)) continue;
-    SL_ASSIGN(const auto came, print(*query, i, Rows::kCame, with_row_ids));
-    add(came, 1, "");
-    SL_ASSIGN(const auto went, print(*query, i, Rows::kWent, with_row_ids));
-    add(went, -1, "");
+  for (size_t p = 0; p < shape_.parts.size(); ++p) {
+    const auto& part = shape_.parts[p];
+    const bool with_row_ids = has_row_ids(part);
+    sql::QueryPtr query = part.query;
+    std::string pair = kNoPair;
+    if (with_row_ids) {
+      std::vector<std::vector<std::string>> columns;
+      pair = fmt::format("list_value({}", p);
+      for (size_t i = 0; i < part.sources.size(); ++i) {
+        const std::string column = ViewSources::row_id_column(part.sources[i]);
+        columns.push_back({part.row_names[i], column});
+        pair += fmt::format(", q.{}_of_view", column);
+      }
+      pair = fmt::format("CAST({}) AS BIGINT[])", pair);
+      query = with_columns(*query, columns);
+    }
+    for (const size_t source : part.sources) {
+      if (!sources_.changed(source)) continue;
+      for (const auto& [which, sign] : {std::pair(Rows::kCame, 1), std::pair(Rows::kWent, -1)}) {
+        SL_ASSIGN(const auto printed, print(*query, source, which, with_row_ids));
+        if (shape_.parts.size() == 1) {
+          add(fmt::format("({}) AS {}", printed, row_alias(refresh_.labels)), pair, sign, "");
+          continue;
+        }
+        SL_ASSIGN(const auto rows, side(printed, pair, why));
+        if (rows.empty()) return std::unique_ptr<ViewChange>();
+        add("(" + rows + ") AS q", std::string("q.") + kRowPair, sign, "");
+      }
+    }
   }
   if (changes.empty()) {
-    SL_ASSIGN(const auto printed, print(*query, sources_.count(), Rows::kNow, with_row_ids));
-    add(printed, 1, " WHERE false");
+    SL_ASSIGN(const auto printed, print_now(*refresh_.flow.query));
+    add(fmt::format("({}) AS {}", printed, row_alias(refresh_.labels)), kNoPair, 1, " WHERE false");
   }
   SL_ASSIGN(auto change,
             ViewChange::of_changes(connection_, refresh_.target.table(), refresh_.view, changes));
@@ -108,8 +150,9 @@ Result<std::unique_ptr<ViewChange>> Follower::groups() {
                                       kGroupsTable, touched)));
   SL_ASSIGN(const auto now, print_now(*shape_.of_groups));
   ViewRows rows;
-  rows.rows = fmt::format("SELECT {} FROM ({}) AS q", refresh_.select, now);
-  rows.key = view_key(shape_, *refresh_.view);
+  rows.rows =
+      fmt::format("SELECT {} FROM ({}) AS {}", refresh_.select, now, row_alias(refresh_.labels));
+  rows.key = view_key(shape_, refresh_);
   rows.of_keys = kGroupsTable;
   return ViewChange::make(connection_, refresh_.target.table(), refresh_.view, rows);
 }
@@ -126,18 +169,27 @@ std::string obstacle(const ViewRefresh& refresh, const ViewShape& shape) {
   if (!refresh.target.dataset().options.expectations.empty()) return "it has expectations";
   const auto edits = refresh.target.hand_edits(*refresh.view, nullptr);
   if (!edits.ok() || !edits->empty()) return "its rows were changed by others";
-  if (shape.kind == ViewShape::Kind::kGroups && view_key(shape, *refresh.view).empty())
+  if (shape.kind == ViewShape::Kind::kGroups && view_key(shape, refresh).empty())
     return "its columns are named otherwise than the query's";
   return {};
 }
 
 }  // namespace
 
-std::vector<std::string> view_key(const ViewShape& shape, const delta::Snapshot& view) {
+std::string row_alias(const std::vector<std::string>& labels) {
+  std::string names;
+  for (const auto& label : labels) names += (names.empty() ? "" : ", ") + quote_name(label);
+  return names.empty() ? "q" : "q(" + names + ")";
+}
+
+std::vector<std::string> view_key(const ViewShape& shape, const ViewRefresh& refresh) {
+  std::vector<std::string> key;
   for (const auto& column : shape.group_columns) {
-    if (view.schema.get(column) == nullptr) return {};
+    if (!refresh.labels.empty() && refresh.labels.size() != shape.columns) return {};
+    key.push_back(refresh.labels.empty() ? column.name : refresh.labels[column.at]);
+    if (refresh.view->schema.get(key.back()) == nullptr) return {};
   }
-  return shape.group_columns;
+  return key;
 }
 
 Result<std::unique_ptr<ViewChange>> follow_sources(duck::Connection& connection,

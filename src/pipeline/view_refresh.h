@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/data_type.h"
 #include "duck/connection.h"
 #include "duck/delta_io.h"
 #include "pipeline/checkpoint.h"
@@ -26,8 +27,13 @@ struct ViewRefresh {
   const BatchPlan& plan;
   const Target& target;
   std::shared_ptr<const delta::Snapshot> view;
-  std::string select;  // the view's columns from the query's, which is `q`
+  std::string select;  // the view's columns from the query's, which is row_alias(labels)
+  std::vector<std::string> labels;  // the query's columns as a column list names them, if any
+  Schema columns;                   // of the query, with these names if there are any
 };
+
+// What a view's query is called in SQL: `q`, with columns of these names if there are any.
+std::string row_alias(const std::vector<std::string>& labels);
 
 // Null where the view has to be computed anew, and then why. Errors: kCancelled and kIo; whatever
 // else goes wrong is a reason to compute it anew.
@@ -38,6 +44,6 @@ Result<std::unique_ptr<ViewChange>> follow_sources(duck::Connection& connection,
                                                    std::string* why);
 
 // The view's columns that tell its rows apart, as far as the query says.
-std::vector<std::string> view_key(const ViewShape& shape, const delta::Snapshot& view);
+std::vector<std::string> view_key(const ViewShape& shape, const ViewRefresh& refresh);
 
 }  // namespace strandline::pipeline

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -54,7 +55,7 @@ class Reader {
   std::string of_relation(const sql::RelationPtr& relation);
   std::string of_expression(const sql::ExprPtr& expr, bool may_aggregate = false);
   // Of what stands around SELECT.
-  std::string of_frame(const sql::Query& query);
+  std::string of_frame(const sql::Query& query, bool may_distinct = false);
   void enter(const sql::Query& query) {
     ctes_.insert(ctes_.end(), query.with.begin(), query.with.end());
   }
@@ -125,14 +126,14 @@ std::string Reader::of_relation(const sql::RelationPtr& relation) {
   return "it has VALUES";
 }
 
-std::string Reader::of_frame(const sql::Query& query) {
+std::string Reader::of_frame(const sql::Query& query, bool may_distinct) {
   if (query.limit || query.offset) return "it has LIMIT or OFFSET";
   const auto* const select = query.as<sql::Select>();
   if (select == nullptr) {
     return query.as<sql::SetOperation>() != nullptr ? "it has a set operation such as UNION"
                                                     : "it is no plain SELECT";
   }
-  if (select->distinct) return "it has DISTINCT";
+  if (select->distinct && !may_distinct) return "it has DISTINCT";
   if (select->qualify) return "it has QUALIFY";
   return {};
 }
@@ -193,14 +194,18 @@ ViewShape grouped(const sql::Query& query, const sql::Select& select, Reader& re
   ViewShape shape;
   sql::Select keys;
   std::vector<sql::ExprPtr> conditions;
+  bool countable = true;
   for (const auto& item : select.items) {
-    if (item.expr->as<sql::Star>() != nullptr) return other("it groups by *");
+    if (item.expr->as<sql::Star>() != nullptr)
+      return other(select.distinct ? "it has DISTINCT with *" : "it groups by *");
     if (auto why = reader.of_expression(item.expr, true); !why.empty())
       return other(std::move(why));
+    ++shape.columns;
+    countable = countable && item.aliases.size() <= 1;
     if (contents(item.expr).aggregate || item.aliases.size() > 1) continue;
     if (sql::columns_read(*item.expr).empty() || reads_alias(item, select)) continue;
     const std::string column = fmt::format("{}{}", kGroupColumn, shape.group_columns.size());
-    shape.group_columns.push_back(name_of(item));
+    shape.group_columns.push_back({name_of(item), shape.columns - 1});
     keys.items.push_back({item.expr, {sql::Name{column, {}}}});
     conditions.push_back(sql::binary(sql::BinaryOp::kNullSafeEqual,
                                      sql::make_expr(sql::ColumnRef{{kGroupsTable, column}}),
@@ -208,6 +213,7 @@ ViewShape grouped(const sql::Query& query, const sql::Select& select, Reader& re
   }
   if (shape.group_columns.empty()) return other("no column of its result tells its groups apart");
   shape.kind = ViewShape::Kind::kGroups;
+  if (!countable) shape.columns = 0;
   keys.from = select.from;
   keys.where = select.where;
   sql::Query groups;
@@ -237,9 +243,10 @@ ViewShape grouped(const sql::Query& query, const sql::Select& select, Reader& re
   return shape;
 }
 
-// The names by which the sources in FROM are known; false where one is not there by itself.
+// The names by which the sources in FROM are known, by source; false where one is not there by
+// itself.
 bool find_names(const sql::RelationPtr& relation, const FlowSources& sources,
-                std::vector<std::string>* names) {
+                std::map<size_t, std::string>* names) {
   if (const auto* const join = relation->as<sql::Join>()) {
     return !relation->alias && find_names(join->left, sources, names) &&
            find_names(join->right, sources, names);
@@ -248,12 +255,63 @@ bool find_names(const sql::RelationPtr& relation, const FlowSources& sources,
   if (use == nullptr || !relation->column_aliases.empty()) return false;
   const auto source = sources.source_of(*use);
   if (!source) return false;
+  std::string& name = (*names)[*source];
   if (relation->alias) {
-    names->at(*source) = relation->alias->text;
+    name = relation->alias->text;
   } else if (!use->name.is_path && !use->name.parts.empty()) {
-    names->at(*source) = use->name.parts.back();
+    name = use->name.parts.back();
   }
-  return !names->at(*source).empty();
+  return !name.empty();
+}
+
+// Also through views.
+void find_sources(const sql::Query& query, const FlowSources& sources, std::set<size_t>* found) {
+  for (const auto& use : sql::table_uses(query)) {
+    if (const auto source = sources.source_of(use)) found->insert(*source);
+    if (const auto* const view = sources.view_of(use)) find_sources(*view, sources, found);
+  }
+}
+
+ViewShape::Part part_of(const sql::QueryPtr& query, const FlowSources& sources) {
+  ViewShape::Part part;
+  part.query = query;
+  std::set<size_t> found;
+  find_sources(*query, sources, &found);
+  part.sources.assign(found.begin(), found.end());
+  const auto& select = *query->as<sql::Select>();
+  part.has_star = std::any_of(
+      select.items.begin(), select.items.end(),
+      [](const sql::SelectItem& item) { return item.expr->as<sql::Star>() != nullptr; });
+  std::map<size_t, std::string> names;
+  const bool named = query->with.empty() && find_names(select.from, sources, &names);
+  for (const size_t source : part.sources) part.row_names.push_back(named ? names[source] : "");
+  return part;
+}
+
+// The SELECTs that UNION ALL joins, each with the common table expressions around it; false where
+// two of these have one name.
+bool split_union(const sql::Query& query, std::vector<sql::Cte> with,
+                 std::vector<sql::QueryPtr>* selects) {
+  for (const auto& cte : query.with) {
+    if (std::any_of(with.begin(), with.end(), [&](const sql::Cte& other) {
+          return same_name(other.name.text, cte.name.text);
+        })) {
+      return false;
+    }
+    with.push_back(cte);
+  }
+  const bool cut = query.limit || query.offset;
+  if (const auto* const derived = query.as<sql::Derived>(); derived != nullptr && !cut)
+    return split_union(*derived->query, with, selects);
+  if (const auto* const sides = query.as<sql::SetOperation>();
+      sides != nullptr && !cut && sides->kind == sql::SetKind::kUnion && sides->all &&
+      !sides->by_name) {
+    return split_union(*sides->left, with, selects) && split_union(*sides->right, with, selects);
+  }
+  sql::Query select = query;
+  select.with = std::move(with);
+  selects->push_back(std::make_shared<const sql::Query>(std::move(select)));
+  return true;
 }
 
 }  // namespace
@@ -275,24 +333,33 @@ ViewShape shape_of(const sql::Query& query, const FlowSources& sources) {
   if (auto why = why_it_changes_by_itself(query, sources); !why.empty())
     return other(std::move(why));
   for (const auto& source : sources.sources()) {
-    if (source.kind != SourceKind::kTable) return other("it reads what is no Delta table");
+    if (source.kind == SourceKind::kChanges)
+      return other(fmt::format("it reads a range of the changes of {}", source.shown));
+    if (source.kind != SourceKind::kTable)
+      return other(fmt::format("it reads {}, which is no Delta table", source.shown));
   }
   if (sources.sources().empty()) return other("it reads no table");
   if (!sources.expecting_views().empty()) return other("it reads a view with expectations");
   Reader reader(sources);
-  if (auto why = reader.of_frame(query); !why.empty()) return other(std::move(why));
-  const auto& select = *query.as<sql::Select>();
-  bool aggregates = !select.group_by.empty() || select.group_by_all || select.having;
-  for (const auto& item : select.items) {
-    aggregates = aggregates || contents(item.expr).aggregate;
+  std::vector<sql::QueryPtr> selects;
+  if (!split_union(query, {}, &selects)) return other("it has a set operation such as UNION");
+  if (selects.size() == 1) {
+    const sql::Query& only = *selects.front();
+    if (auto why = reader.of_frame(only, true); !why.empty()) return other(std::move(why));
+    const auto& select = *only.as<sql::Select>();
+    bool aggregates = !select.group_by.empty() || select.group_by_all || select.having;
+    for (const auto& item : select.items) {
+      aggregates = aggregates || contents(item.expr).aggregate;
+    }
+    // DISTINCT groups by all columns.
+    if (aggregates != select.distinct) return grouped(only, select, reader);
   }
-  if (aggregates) return grouped(query, select, reader);
-  if (auto why = reader.of_query(query); !why.empty()) return other(std::move(why));
   ViewShape shape;
+  for (const auto& select : selects) {
+    if (auto why = reader.of_query(*select); !why.empty()) return other(std::move(why));
+    shape.parts.push_back(part_of(select, sources));
+  }
   shape.kind = ViewShape::Kind::kRows;
-  shape.row_names.resize(sources.sources().size());
-  if (!query.with.empty() || !find_names(select.from, sources, &shape.row_names))
-    shape.row_names.assign(sources.sources().size(), "");
   return shape;
 }
 

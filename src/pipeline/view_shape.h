@@ -18,18 +18,30 @@ inline constexpr const char* kGroupColumn = "__strandline_group_";
 struct ViewShape {
   enum class Kind {
     kRows,    // filtered and computed rows of inner joins: each row of the result comes of one row
-              // of each source
+              // of each source of its part
     kGroups,  // the same, grouped
     kOther,
   };
   Kind kind = Kind::kOther;
   std::string why;  // kOther: what in the query, as "it has LIMIT"
 
-  // kRows: for each source, how a select item names it, where it can: empty otherwise.
-  std::vector<std::string> row_names;
+  // kRows: the SELECTs whose rows are the result's: several where UNION ALL joins them.
+  struct Part {
+    sql::QueryPtr query;
+    std::vector<size_t> sources;  // that it reads, ascending; no other part does
+    // For each of them how a select item names its columns; empty where one cannot be named.
+    std::vector<std::string> row_names;
+    bool has_star = false;  // among its columns
+  };
+  std::vector<Part> parts;
   // kGroups: columns of the result that tell groups apart, and the query of their values before
   // grouping, as kGroupColumn0, …
-  std::vector<std::string> group_columns;
+  struct Column {
+    std::string name;
+    size_t at = 0;  // among those of the result
+  };
+  std::vector<Column> group_columns;
+  size_t columns = 0;  // of the result; 0: not known
   sql::QueryPtr groups;
   sql::QueryPtr of_groups;  // the view's query, for the groups in kGroupsTable alone
 };

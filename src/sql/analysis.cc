@@ -160,6 +160,16 @@ void add_nondeterministic(const Expr& node, std::vector<Name>& found) {
   }
 }
 
+void add_clock(const Expr& node, std::vector<Name>& found) {
+  constexpr std::array<std::string_view, 5> kClocks = {"current_timestamp", "now", "current_date",
+                                                       "curdate", "localtimestamp"};
+  const auto* call = node.as<Call>();
+  if (call == nullptr) return;
+  if (std::find(kClocks.begin(), kClocks.end(), call->name.text) != kClocks.end() ||
+      (call->args.empty() && call->name.text == "unix_timestamp"))
+    found.push_back(call->name);
+}
+
 void collect_columns(const Expr& node, std::vector<std::string>& params, std::vector<Name>& found) {
   if (const auto* column = node.as<ColumnRef>()) {
     const bool param = std::any_of(params.begin(), params.end(), [&](const std::string& name) {
@@ -228,18 +238,18 @@ std::vector<Name> nondeterministic_calls(const Query& query) {
 }
 
 std::vector<Name> clock_calls(const Query& query) {
-  constexpr std::array<std::string_view, 5> kClocks = {"current_timestamp", "now", "current_date",
-                                                       "curdate", "localtimestamp"};
   std::vector<Name> found;
   Walker walker;
-  walker.on_expr = [&](const Expr& node) {
-    const auto* call = node.as<Call>();
-    if (call == nullptr) return;
-    if (std::find(kClocks.begin(), kClocks.end(), call->name.text) != kClocks.end() ||
-        (call->args.empty() && call->name.text == "unix_timestamp"))
-      found.push_back(call->name);
-  };
+  walker.on_expr = [&](const Expr& node) { add_clock(node, found); };
   walker.query(query);
+  return found;
+}
+
+std::vector<Name> clock_calls(const Expr& expr) {
+  std::vector<Name> found;
+  Walker walker;
+  walker.on_expr = [&](const Expr& node) { add_clock(node, found); };
+  walker.expr(expr);
   return found;
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -241,7 +242,52 @@ void DuckdbPrinter::check_merged(const Call& call) {
   }
 }
 
+ExprPtr DuckdbPrinter::without_stars(const Expr& node, const Call& call) {
+  Call expanded = call;
+  expanded.args.clear();
+  for (const ExprPtr& arg : call.args) {
+    const auto* const all = arg->as<Star>();
+    if (all == nullptr) {
+      expanded.args.push_back(arg);
+      continue;
+    }
+    const auto columns =
+        scopes_.empty() || scopes_.back().from.empty()
+            ? std::nullopt
+            : described(fmt::format("SELECT {} FROM {}", star(*all), scopes_.back().from));
+    if (!columns) {
+      fail_unsupported(node.place, "* as an argument of " + call.name.text + " here",
+                       "name the columns");
+      return nullptr;
+    }
+    std::set<std::string> names;
+    for (const Field& column : *columns) {
+      // What * does not mean: files' _metadata, and what is added to tables on the way.
+      if (same_name(column.name, "_metadata") || column.name.starts_with("__strandline_")) continue;
+      if (!names.insert(fold_name(column.name)).second) {
+        fail(invalid_argument("AMBIGUOUS_REFERENCE",
+                              "* in {} stands for two columns '{}': name the columns",
+                              call.name.text, column.name),
+             node.place);
+        return nullptr;
+      }
+      ColumnRef reference{all->qualifier};
+      reference.parts.push_back(column.name);
+      expanded.args.push_back(make_expr(std::move(reference), arg->place));
+    }
+  }
+  return make_expr(std::move(expanded), node.place);
+}
+
 std::string DuckdbPrinter::call(const Expr& node, const Call& call) {
+  const bool counts_rows = call.name.text == "count" && call.args.size() == 1 && !call.distinct &&
+                           call.args[0]->as<Star>() != nullptr &&
+                           call.args[0]->as<Star>()->qualifier.empty();
+  if (!counts_rows && std::any_of(call.args.begin(), call.args.end(),
+                                  [](const ExprPtr& arg) { return arg->as<Star>() != nullptr; })) {
+    const ExprPtr expanded = without_stars(node, call);
+    return expanded ? expr(expanded) : "";
+  }
   bool known = false;
   const Function* function = find_function(call.name.text, call.args.size(), &known);
   if (function == nullptr) {
@@ -346,11 +392,7 @@ std::string DuckdbPrinter::aggregate_special(const Expr& node, const Call& call)
   if (name == "count") {
     std::string what;
     if (call.args.size() == 1) {
-      const auto* star = call.args[0]->as<Star>();
-      what = star != nullptr && star->qualifier.empty() ? "*" : expr(call.args[0]);
-      if (star != nullptr && (!star->qualifier.empty() || call.distinct)) {
-        fail_unsupported(node.place, "count of t.* or DISTINCT *", "name the columns");
-      }
+      what = call.args[0]->as<Star>() != nullptr ? "*" : expr(call.args[0]);
     } else {  // rows in which no argument is null
       std::string condition;
       for (const ExprPtr& arg : call.args) {
@@ -823,9 +865,13 @@ std::string DuckdbPrinter::special(const Expr& node, const Call& call) {
   if (name == "concat_ws") {
     std::string args = as_string(call.args[0]);
     for (size_t i = 1; i < call.args.size(); ++i) {
-      const std::string text = as_string(call.args[i]);
-      const bool known =
-          known_type(*call.args[i]) != TypeId::kVoid || call.args[i]->as<Literal>() != nullptr;
+      const DataType type = type_of(*call.args[i]);
+      const bool plain = type.id != TypeId::kVoid && !type.is_nested();
+      const std::string text = plain && type.id != TypeId::kString
+                                   ? cast_to_string(*call.args[i], false)
+                                   : as_string(call.args[i]);
+      const bool known = plain || known_type(*call.args[i]) != TypeId::kVoid ||
+                         call.args[i]->as<Literal>() != nullptr;
       args +=
           known ? ", " + text
                 : fmt::format(

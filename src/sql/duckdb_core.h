@@ -158,6 +158,8 @@ class DuckdbPrinter {
 
   // --- calls (duckdb_call.cc) ---
   std::string call(const Expr& node, const Call& call);
+  // The call with the columns that * and t.* among its arguments stand for; null after an error.
+  ExprPtr without_stars(const Expr& node, const Call& call);
   std::string fill_form(const Function& function, const Call& call);
   // FILTER and OVER of the call.
   std::string suffix(const Call& call);

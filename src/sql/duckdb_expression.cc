@@ -436,7 +436,10 @@ std::string DuckdbPrinter::expr(const Expr& node) {
 std::string DuckdbPrinter::print(const Expr& node) {
   if (const auto* constant = node.as<Literal>()) return literal(node, *constant);
   if (const auto* reference = node.as<ColumnRef>()) return column(node, *reference);
-  if (const auto* all = node.as<Star>()) return star(*all);
+  if (node.as<Star>() != nullptr) {
+    fail_unsupported(node.place, "* in this place", "name the columns");
+    return "";
+  }
   if (const auto* field = node.as<FieldAccess>()) return this->field(*field);
   if (const auto* access = node.as<IndexAccess>()) return index(*access);
   if (const auto* json = node.as<JsonAccess>()) return json_value(expr(json->value), json->path);

@@ -301,7 +301,7 @@ void Parser::create_materialized_view(bool or_refresh, bool is_private, Statemen
   view.is_private = is_private;
   view.if_not_exists = accept_words({"IF", "NOT", "EXISTS"});
   view.name = declared_table(true);
-  if (at_symbol("(")) table_elements(view.options);
+  if (at_symbol("(")) table_elements(view.options, true);
   table_clauses(view.options, true);
   if (!accept_word("AS")) {
     return fail_expected("AS and a query (AUTO CDC flows feed streaming tables)",

@@ -52,7 +52,7 @@ void Parser::create_schema(Statement& statement) {
   statement.body = std::move(schema);
 }
 
-void Parser::table_elements(TableOptions& options) {
+void Parser::table_elements(TableOptions& options, bool types_optional) {
   expect_symbol("(");
   while (!failed_ && !at_symbol(")")) {
     if (at_word("CONSTRAINT")) {
@@ -61,7 +61,7 @@ void Parser::table_elements(TableOptions& options) {
       fail_unsupported(peek().place, peek().upper + " KEY",
                        "leave it out; keys of an AUTO CDC target come from KEYS");
     } else {
-      add_column(options, column_definition());
+      add_column(options, column_definition(types_optional));
     }
     if (!accept_symbol(",")) break;
     if (at_symbol(")")) fail_expected("a column or constraint after ','");
@@ -85,15 +85,18 @@ void Parser::add_column(TableOptions& options, ColumnDefinition column) {
   options.columns.push_back(std::move(column));
 }
 
-ColumnDefinition Parser::column_definition() {
+ColumnDefinition Parser::column_definition(bool types_optional) {
   ColumnDefinition column;
   column.name = name("a column name");
+  const bool has_type =
+      !types_optional || !(at_symbol(",") || at_symbol(")") || at_word("COMMENT") ||
+                           at_words({"NOT", "NULL"}) || at_word("MASK") || at_word("PRIMARY"));
+  if (has_type) column.type = type();
   column_clauses(column);
   return column;
 }
 
 void Parser::column_clauses(ColumnDefinition& column) {
-  column.type = type();
   while (!failed_ && !at_symbol(",") && !at_symbol(")") && !at_end() && !at_word("FIRST") &&
          !at_word("AFTER")) {
     if (accept_words({"NOT", "NULL"})) {
@@ -271,6 +274,7 @@ void Parser::table_clauses(TableOptions& options, bool pipeline) {
           // A column that is declared here, after the others.
           ColumnDefinition definition;
           definition.name = column;
+          definition.type = type();
           column_clauses(definition);
           add_column(options, std::move(definition));
         }
@@ -436,6 +440,7 @@ bool Parser::alter_columns(AlterTable& alter) {
       NewColumn column;
       column.path = column_path("a column name");
       column.definition.name = Name{column.path.parts.back(), column.path.place};
+      column.definition.type = type();
       column_clauses(column.definition);
       column.position = column_position();
       if (accept_word("COMMENT")) column.definition.comment = string_value("the comment");

@@ -208,9 +208,10 @@ class Parser {
   // --- statements that define and show tables (parse_table_statement.cc) ---
   void create_table(bool or_replace, Statement& statement);
   void create_schema(Statement& statement);
-  void table_elements(TableOptions& options);
+  // types_optional: the list may do without types, as that of a materialized view.
+  void table_elements(TableOptions& options, bool types_optional = false);
   void add_column(TableOptions& options, ColumnDefinition column);
-  ColumnDefinition column_definition();
+  ColumnDefinition column_definition(bool types_optional);
   // What follows the name: a type and the column's clauses; stops at FIRST and AFTER.
   void column_clauses(ColumnDefinition& column);
   IdentityDefinition identity(bool by_default, const SourcePlace& place);

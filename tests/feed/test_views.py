@@ -23,8 +23,9 @@ VIEWS = {
     "total": ("SELECT count(*) AS n, sum(v) AS s FROM main.default.a", False),
     "outer_join": ("SELECT a.id, b.v FROM main.default.a AS a LEFT JOIN main.default.b AS b ON a.p = b.p", False),
     "latest": ("SELECT id, v FROM (SELECT id, v, row_number() OVER (PARTITION BY p ORDER BY id) AS n FROM main.default.a) WHERE n = 1", False),
-    "different": ("SELECT DISTINCT p, v FROM main.default.a", False),
-    "both": ("SELECT id FROM main.default.a UNION ALL SELECT id FROM main.default.b", False),
+    "different": ("SELECT DISTINCT p, v FROM main.default.a", True),
+    "both": ("SELECT id, v FROM main.default.a WHERE v > 0 UNION ALL SELECT b.v + 0L, c.id FROM main.default.b AS b JOIN main.default.b AS c USING (p)", True),
+    "as_sets": ("SELECT id FROM main.default.a UNION SELECT id FROM main.default.b", False),
     "chosen": ("SELECT id FROM main.default.a WHERE v IN (SELECT v FROM main.default.b)", False),
 }
 
