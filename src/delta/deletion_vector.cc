@@ -87,18 +87,37 @@ Result<std::string> z85_decode(std::string_view text, size_t size_bytes) {
 }
 
 uint32_t crc32(std::string_view bytes) {
-  static const std::array<uint32_t, 256> kTable = [] {
-    std::array<uint32_t, 256> table{};
-    for (uint32_t i = 0; i < table.size(); ++i) {
+  // kTables[n][b]: what the byte b does, n bytes later. Eight bytes at a time are looked up side by
+  // side.
+  constexpr size_t kStep = 8;
+  static const auto kTables = [] {
+    std::array<std::array<uint32_t, 256>, kStep> tables{};
+    for (uint32_t i = 0; i < 256; ++i) {
       uint32_t value = i;
       for (int bit = 0; bit < 8; ++bit) value = (value >> 1) ^ ((value & 1) != 0 ? 0xEDB88320u : 0);
-      table[i] = value;
+      tables[0][i] = value;
     }
-    return table;
+    for (size_t n = 1; n < kStep; ++n) {
+      for (size_t i = 0; i < 256; ++i) {
+        const uint32_t before = tables[n - 1][i];
+        tables[n][i] = tables[0][before & 0xFF] ^ (before >> 8);
+      }
+    }
+    return tables;
   }();
   uint32_t crc = 0xFFFFFFFF;
-  for (const char c : bytes)
-    crc = kTable[(crc ^ static_cast<unsigned char>(c)) & 0xFF] ^ (crc >> 8);
+  const auto byte = [&bytes](size_t i) { return uint32_t{static_cast<unsigned char>(bytes[i])}; };
+  size_t at = 0;
+  for (; at + kStep <= bytes.size(); at += kStep) {
+    crc ^= byte(at) | byte(at + 1) << 8 | byte(at + 2) << 16 | byte(at + 3) << 24;
+    uint32_t next = 0;
+    for (size_t i = 0; i < 4; ++i) {
+      next ^= kTables[kStep - 1 - i][(crc >> (8 * i)) & 0xFF];
+      next ^= kTables[kStep - 5 - i][byte(at + 4 + i)];
+    }
+    crc = next;
+  }
+  for (; at < bytes.size(); ++at) crc = kTables[0][(crc ^ byte(at)) & 0xFF] ^ (crc >> 8);
   return ~crc;
 }
 

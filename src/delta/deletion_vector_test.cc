@@ -39,7 +39,11 @@ TEST(Z85, LastGroupPaddedWithMarks) {
   EXPECT_FALSE(z85_decode("##093Hello", 8).ok());
 }
 
-TEST(Checksum, IsCrc32) { EXPECT_EQ(crc32("123456789"), 0xCBF43926u); }
+TEST(Checksum, IsCrc32) {
+  EXPECT_EQ(crc32(""), 0u);
+  EXPECT_EQ(crc32("123456789"), 0xCBF43926u);
+  EXPECT_EQ(crc32("The quick brown fox jumps over the lazy dog"), 0x414FA339u);
+}
 
 class DeletionVectors : public ::testing::Test {
  protected:

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -55,30 +56,29 @@ bool is_sound(const roaring_bitmap_t* bitmap) {
   struct State {
     const roaring_bitmap_t* bitmap;
     uint64_t count = 0;
-    uint32_t previous = 0;
+    int64_t previous = -1;
   };
   State state{bitmap};
   const bool ascends = roaring_iterate(
       bitmap,
       [](uint32_t value, void* opaque) {
         auto* const at = static_cast<State*>(opaque);
-        if (at->count > 0 && value <= at->previous) return false;
+        const int64_t previous = std::exchange(at->previous, int64_t{value});
+        if (int64_t{value} <= previous) return false;
+        ++at->count;
         // Values with one upper half should lie in one container, which is searched for by it; the
         // first and the last of them are found only if it is one.
-        const bool begins = at->count == 0 || (value >> 16) != (at->previous >> 16);
-        const bool found =
-            !begins || (roaring_bitmap_contains(at->bitmap, value) &&
-                        (at->count == 0 || roaring_bitmap_contains(at->bitmap, at->previous)));
-        at->previous = value;
-        ++at->count;
-        return found;
+        if ((int64_t{value} >> 16) == (previous >> 16)) return true;
+        return roaring_bitmap_contains(at->bitmap, value) &&
+               (previous < 0 ||
+                roaring_bitmap_contains(at->bitmap, static_cast<uint32_t>(previous)));
       },
       &state);
   if (!ascends || state.count != roaring_bitmap_get_cardinality(bitmap)) return false;
   // A part of no positions may stand beside others, or alone.
   return state.count == 0 ? roaring_bitmap_is_empty(bitmap)
                           : roaring_bitmap_maximum(bitmap) == state.previous &&
-                                roaring_bitmap_contains(bitmap, state.previous);
+                                roaring_bitmap_contains(bitmap, roaring_bitmap_maximum(bitmap));
 }
 
 }  // namespace

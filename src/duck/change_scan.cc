@@ -116,8 +116,8 @@ class ChangeScanBuilder {
   bool has_updates_ = false;                    // told_ has
 
   std::vector<const cdf::CommitChanges*> unmatched_;
+  RowMatcher matcher_;
   std::vector<MatchedRun> matched_runs_;  // of one commit; kept for its memory
-  std::vector<CopiedRun> copied_runs_;    // the same
   RowOrigins origins_;                    // of rows of files_
   // By name_of; null: too many runs.
   std::map<std::string, std::shared_ptr<const RowIds>> ids_;
@@ -242,7 +242,7 @@ Status ChangeScanBuilder::read_ids(size_t first, size_t* end) {
     }
   }
   size_t kept = 0;
-  for (const auto& [name, ids] : ids_) kept += ids ? ids->runs.size() : 0;
+  for (const auto& [name, ids] : ids_) kept += ids ? ids->run_count : 0;
   auto ids = read_row_ids(connection_, table_, *plan_.definition, files,
                           kMaxRuns - std::min(kMaxRuns, kept));
   if (!ids.ok()) {
@@ -312,7 +312,7 @@ Result<bool> ChangeScanBuilder::match(const cdf::CommitChanges& commit) {
     runs.push_back(run);
     tally_of(run).count += run.count;
   };
-  if (!match_rows(before, after, visit, &copied_runs_)) return false;
+  if (!matcher_.match(before, after, visit)) return false;
   // Files all of whose rows share their fate need no list of them.
   size_t rows = changed_rows_;
   for (const Tally& tally : tallies) rows += tally.is_whole() ? 0 : tally.count;
@@ -340,11 +340,8 @@ Result<bool> ChangeScanBuilder::match(const cdf::CommitChanges& commit) {
       done += place.count;
     }
   }
-  for (CopiedRun& run : copied_runs_) {
-    run.before_file = tallies[run.before_file * kFates].file;
-    run.after_file = tallies[run.after_file * kFates].file;
-  }
-  origins_.add(copied_runs_);
+  origins_.add(matcher_.copies(),
+               [&tallies](size_t of_commit) { return tallies[of_commit * kFates].file; });
   return true;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
 #include <utility>
 
 #include "duck/sort_stretches.h"
@@ -17,6 +16,7 @@ struct Segment {
   int64_t end() const { return run.id + run.count; }
 };
 
+int64_t end_id(const IdRun& run) { return run.id + run.count; }
 uint64_t end_row(const IdRun& run) { return uint64_t{run.row} + run.count; }
 
 // A part of a run.
@@ -25,14 +25,16 @@ IdRun part(const IdRun& run, uint64_t begin, uint64_t end) {
           static_cast<uint32_t>(end - begin)};
 }
 
-void add_segments(const IdentifiedRows& rows, std::vector<Segment>* segments) {
-  const std::vector<IdRun>& runs = rows.ids->runs;
+// Adds the runs of only some rows.
+void add_runs(const IdentifiedRows& rows, std::vector<IdRun>* found) {
+  std::vector<IdRun> runs;
+  for (const auto& piece : rows.ids->pieces) runs.insert(runs.end(), piece.begin(), piece.end());
   const auto add = [&](const IdRun& run) {
-    if (run.count > 0) segments->push_back({run, rows.file});
+    if (run.count > 0) found->push_back(run);
   };
   size_t at = 0;
   if (rows.only != nullptr) {
-    // Of rows next to each other one segment is made.
+    // Of rows next to each other one run is made.
     IdRun open;
     rows.only->for_each([&](uint64_t row) {
       if (rows.dead != nullptr && rows.dead->contains(row)) return;
@@ -46,10 +48,6 @@ void add_segments(const IdentifiedRows& rows, std::vector<Segment>* segments) {
       if (at < runs.size() && runs[at].row <= row) open = part(runs[at], row, row + 1);
     });
     add(open);
-    return;
-  }
-  if (rows.dead == nullptr) {
-    for (const IdRun& run : runs) add(run);
     return;
   }
   uint64_t next = 0;  // the first row that is not looked at yet
@@ -70,106 +68,150 @@ void add_segments(const IdentifiedRows& rows, std::vector<Segment>* segments) {
   add_until(runs.empty() ? 0 : end_row(runs.back()));
 }
 
-// As they lie in the files.
-std::vector<Segment> side(const std::vector<IdentifiedRows>& files) {
-  std::vector<Segment> segments;
-  size_t most = 0;
-  for (const IdentifiedRows& rows : files)
-    most += rows.only != nullptr ? rows.only->cardinality() : rows.ids->runs.size();
-  segments.reserve(most);
-  for (const IdentifiedRows& rows : files) add_segments(rows, &segments);
-  return segments;
-}
+// One side's rows as they lie in its files. Nothing is copied of files that are there whole; for
+// the runs of others there is memory of the caller's.
+class Side {
+ public:
+  // Runs of one file, ascending by row.
+  struct Piece {
+    const std::vector<IdRun>* runs = nullptr;
+    size_t file = 0;
+    uint64_t base = 0;  // a row of the side is this and its row
+  };
 
-bool has_smaller_id(const Segment& a, const Segment& b) { return a.run.id < b.run.id; }
+  Side(const std::vector<IdentifiedRows>& files, std::vector<std::vector<IdRun>>* memory) {
+    uint64_t base = 0;
+    if (memory->size() < files.size()) memory->resize(files.size());
+    for (size_t i = 0; i < files.size(); ++i) {
+      const IdentifiedRows& rows = files[i];
+      if (rows.dead == nullptr && rows.only == nullptr) {
+        for (const auto& piece : rows.ids->pieces) add({&piece, rows.file, base});
+      } else {
+        std::vector<IdRun>& runs = (*memory)[i];
+        runs.clear();
+        add_runs(rows, &runs);
+        add({&runs, rows.file, base});
+      }
+      base += rows.ids->row_count;
+    }
+  }
+  Side(const Side&) = delete;
+  Side& operator=(const Side&) = delete;
 
-// False when one is there twice.
-bool sort_by_id(std::vector<Segment>* segments) {
-  sort_stretches(segments, has_smaller_id);
-  const auto overlap = [](const Segment& a, const Segment& b) { return a.end() > b.run.id; };
-  return std::adjacent_find(segments->begin(), segments->end(), overlap) == segments->end();
-}
+  const std::vector<Piece>& pieces() const { return pieces_; }
+  size_t run_count() const { return run_count_; }
+
+ private:
+  void add(const Piece& piece) {
+    if (piece.runs->empty()) return;
+    pieces_.push_back(piece);
+    run_count_ += piece.runs->size();
+  }
+
+  std::vector<Piece> pieces_;
+  size_t run_count_ = 0;
+};
+
+// Rows of the side before: Piece::base and their rows.
+struct RowSpan {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+};
+
+}  // namespace
+
+struct RowMatcher::Memory {
+  std::vector<std::vector<IdRun>> runs_before;
+  std::vector<std::vector<IdRun>> runs_after;
+  std::vector<RowSpan> copied;
+  std::vector<CopiedRun> copies;
+  std::vector<Segment> before;  // what is left of it
+  std::vector<Segment> after;
+};
+
+namespace {
 
 // Finds rows that were copied. Whoever writes files anew mostly keeps the order of their rows, so
 // one is looked for behind the one before it; that takes no sorting.
 class CopiedRows {
  public:
-  CopiedRows(const std::vector<Segment>& before, std::vector<CopiedRun>* runs)
-      : before_(before), runs_(runs) {
-    for (const Segment& segment : before_) newest_ = std::max(newest_, segment.run.version);
+  CopiedRows(const Side& before, std::vector<RowSpan>* copied, std::vector<CopiedRun>* runs)
+      : before_(before), copied_(*copied), runs_(*runs) {
+    copied_.clear();
+    runs_.clear();
+    for (const Side::Piece& piece : before_.pieces()) {
+      for (const IdRun& run : *piece.runs) newest_ = std::max(newest_, run.version);
+    }
   }
 
-  // Takes copied rows out of the other side; some may be missed.
-  void take_from(std::vector<Segment>* after) {
-    constexpr size_t kSearchesSaved = 16;  // more searches than so would be slower than sorting
-    searches_left_ = 1024 + after->size() / kSearchesSaved;
-    std::vector<Segment> left;
-    for (const Segment& segment : *after) {
-      // A later version is no copy.
-      if (segment.run.version > newest_) {
-        left.push_back(segment);
-      } else {
-        take(segment, &left);
+  // Lists the other side's rows that are no copies, and some that are but were not found.
+  void list_after(const Side& after, std::vector<Segment>* left) {
+    left->clear();
+    // Who looks at more stretches than so would be faster by sorting.
+    constexpr size_t kLooksPerRun = 16;
+    looks_left_ = kLooksPerRun * (before_.run_count() + after.run_count());
+    for (const Side::Piece& piece : after.pieces()) {
+      for (const IdRun& run : *piece.runs) {
+        // A later version is no copy.
+        if (run.version > newest_) {
+          left->push_back({run, piece.file});
+        } else {
+          take(run, piece.file, left);
+        }
       }
     }
-    after->swap(left);
   }
 
-  // What is not copied of this side; nullopt when a row was copied twice.
-  std::optional<std::vector<Segment>> left_before() {
-    const auto in_order = [](const Copied& a, const Copied& b) {
-      return std::pair(a.segment, a.begin) < std::pair(b.segment, b.begin);
-    };
-    sort_stretches(&copied_, in_order);
-    const auto overlap = [](const Copied& a, const Copied& b) {
-      return a.segment == b.segment && a.end > b.begin;
-    };
-    if (std::adjacent_find(copied_.begin(), copied_.end(), overlap) != copied_.end())
-      return std::nullopt;
-    std::vector<Segment> left;
+  // Then, what is not copied of this side; false when a row was copied twice.
+  bool list_before(std::vector<Segment>* left) {
+    left->clear();
+    sort_stretches(&copied_, [](const RowSpan& a, const RowSpan& b) { return a.begin < b.begin; });
+    const auto overlap = [](const RowSpan& a, const RowSpan& b) { return a.end > b.begin; };
+    if (std::adjacent_find(copied_.begin(), copied_.end(), overlap) != copied_.end()) return false;
     auto at = copied_.begin();
-    for (size_t i = 0; i < before_.size(); ++i) {
-      const IdRun& run = before_[i].run;
-      uint32_t next = 0;
-      const auto keep_until = [&](uint32_t end) {
-        if (next < end) left.push_back({part(run, run.row + next, run.row + end), before_[i].file});
-      };
-      for (; at != copied_.end() && at->segment == i; ++at) {
-        keep_until(at->begin);
-        next = at->end;
+    for (const Side::Piece& piece : before_.pieces()) {
+      for (const IdRun& run : *piece.runs) {
+        uint64_t next = piece.base + run.row;
+        const uint64_t end = next + run.count;
+        while (next < end) {
+          while (at != copied_.end() && at->end <= next) ++at;
+          const uint64_t stop = at == copied_.end() ? end : std::clamp(at->begin, next, end);
+          if (next < stop)
+            left->push_back({part(run, next - piece.base, stop - piece.base), piece.file});
+          next = at == copied_.end() ? end : std::min(end, at->end);
+        }
       }
-      keep_until(run.count);
     }
-    return left;
+    return true;
   }
 
  private:
-  // Rows of a segment of before_, from its first.
-  struct Copied {
-    size_t segment = 0;
-    uint32_t begin = 0;
-    uint32_t end = 0;
+  // Runs of one piece whose ids ascend.
+  struct Stretch {
+    size_t piece = 0;
+    size_t begin = 0;
+    size_t end = 0;
+    int64_t first_id = 0;
+    int64_t end_id = 0;
   };
-  using Place = std::vector<Segment>::const_iterator;
 
-  void take(const Segment& segment, std::vector<Segment>* left) {
-    int64_t id = segment.run.id;
+  void take(const IdRun& run, size_t file, std::vector<Segment>* left) {
+    int64_t id = run.id;
     const auto part_until = [&](int64_t end) {
       const auto row = [&](int64_t of) {
-        return uint64_t{segment.run.row} + static_cast<uint64_t>(of - segment.run.id);
+        return uint64_t{run.row} + static_cast<uint64_t>(of - run.id);
       };
-      return Segment{part(segment.run, row(id), row(end)), segment.file};
+      return Segment{part(run, row(id), row(end)), file};
     };
-    while (id < segment.end()) {
+    while (id < end_id(run)) {
       if (!find(id)) {
-        left->push_back(part_until(segment.end()));
+        left->push_back(part_until(end_id(run)));
         return;
       }
-      const Segment& found = before_[at_];
-      const int64_t end = std::min(segment.end(), found.end());
-      if (found.run.version == segment.run.version) {
-        add(static_cast<uint32_t>(id - found.run.id), static_cast<uint32_t>(end - found.run.id),
-            part_until(end));
+      const IdRun& found = (*before_.pieces()[piece_].runs)[run_];
+      const int64_t end = std::min(end_id(run), end_id(found));
+      if (found.version == run.version) {
+        add(found.row + static_cast<uint64_t>(id - found.id), part_until(end));
       } else {
         left->push_back(part_until(end));
       }
@@ -177,93 +219,118 @@ class CopiedRows {
     }
   }
 
-  // Rows of the segment at_, and their copies.
-  void add(uint32_t begin, uint32_t end, const Segment& copy) {
-    if (!copied_.empty() && copied_.back().segment == at_ && copied_.back().end == begin) {
-      copied_.back().end = end;
+  // Rows of the piece at hand, from this one on, and their copies.
+  void add(uint64_t row, const Segment& copy) {
+    const Side::Piece& from = before_.pieces()[piece_];
+    const uint64_t begin = from.base + row;
+    if (!copied_.empty() && copied_.back().end == begin) {
+      copied_.back().end += copy.run.count;
     } else {
-      copied_.push_back({at_, begin, end});
+      copied_.push_back({begin, begin + copy.run.count});
     }
-    const Segment& from = before_[at_];
-    const CopiedRun run{from.file, uint64_t{from.run.row} + begin, copy.file, copy.run.row,
-                        copy.run.count};
-    if (!runs_->empty()) {
-      CopiedRun& last = runs_->back();
-      if (last.before_file == run.before_file && last.after_file == run.after_file &&
-          last.before_row + last.count == run.before_row &&
-          last.after_row + last.count == run.after_row) {
-        last.count += run.count;
+    if (!runs_.empty()) {
+      CopiedRun& last = runs_.back();
+      if (last.before_file == from.file && last.after_file == copy.file &&
+          last.before_row + last.count == row && last.after_row + last.count == copy.run.row) {
+        last.count += copy.run.count;
         return;
       }
     }
-    runs_->push_back(run);
+    runs_.push_back({from.file, row, copy.file, copy.run.row, copy.run.count});
   }
 
-  // Moves at_ to the segment with this id; false, and it stays, where none is found.
+  static bool has(const IdRun& run, int64_t id) { return run.id <= id && id < end_id(run); }
+
+  // Moves to the run with this id; false, and nothing moves, where none is found.
   bool find(int64_t id) {
     constexpr size_t kNear = 16;
-    const auto has = [id](const Segment& segment) {
-      return segment.run.id <= id && id < segment.end();
-    };
-    const size_t stop = std::min(before_.size(), at_ + kNear);
-    for (size_t i = at_; i < stop; ++i) {
-      if (!has(before_[i])) continue;
-      at_ = i;
-      return true;
+    const std::vector<Side::Piece>& pieces = before_.pieces();
+    size_t run = run_;
+    size_t piece = piece_;
+    for (size_t i = 0; i < kNear && piece < pieces.size(); ++i) {
+      if (has((*pieces[piece].runs)[run], id)) {
+        piece_ = piece;
+        run_ = run;
+        return true;
+      }
+      if (++run == pieces[piece].runs->size()) {
+        run = 0;
+        ++piece;
+      }
     }
-    if (searches_left_ == 0) return false;
-    --searches_left_;
+    if (looks_left_ == 0) return false;
     if (stretches_.empty()) list_stretches();
-    for (const auto& [begin, end] : stretches_) {
-      if (id < begin->run.id || id >= (end - 1)->end()) continue;
-      const auto behind = std::upper_bound(
-          begin, end, id, [](int64_t wanted, const Segment& one) { return wanted < one.run.id; });
-      if (!has(*(behind - 1))) continue;
-      at_ = static_cast<size_t>(behind - 1 - before_.begin());
+    looks_left_ -= std::min(looks_left_, stretches_.size());
+    for (const Stretch& stretch : stretches_) {
+      if (id < stretch.first_id || id >= stretch.end_id) continue;
+      const std::vector<IdRun>& runs = *pieces[stretch.piece].runs;
+      const auto behind =
+          std::upper_bound(runs.begin() + static_cast<long>(stretch.begin),
+                           runs.begin() + static_cast<long>(stretch.end), id,
+                           [](int64_t wanted, const IdRun& one) { return wanted < one.id; });
+      if (!has(*(behind - 1), id)) continue;
+      piece_ = stretch.piece;
+      run_ = static_cast<size_t>(behind - 1 - runs.begin());
       return true;
     }
     return false;
   }
 
-  // Segments whose ids ascend; where they are too many, none is searched.
+  // Where they are too many, none is searched.
   void list_stretches() {
-    constexpr size_t kMaxStretches = 64;
-    for (auto begin = before_.begin(); begin != before_.end();) {
-      auto end = begin + 1;
-      while (end != before_.end() && has_smaller_id(*(end - 1), *end)) ++end;
-      if (stretches_.size() == kMaxStretches) {
-        searches_left_ = 0;
-        stretches_.clear();
-        return;
+    constexpr size_t kLeastLength = 32;
+    const size_t max_stretches = before_.pieces().size() + before_.run_count() / kLeastLength;
+    for (size_t piece = 0; piece < before_.pieces().size(); ++piece) {
+      const std::vector<IdRun>& runs = *before_.pieces()[piece].runs;
+      for (size_t begin = 0; begin < runs.size();) {
+        size_t end = begin + 1;
+        while (end < runs.size() && runs[end - 1].id < runs[end].id) ++end;
+        if (stretches_.size() == max_stretches) {
+          looks_left_ = 0;
+          stretches_.clear();
+          return;
+        }
+        stretches_.push_back({piece, begin, end, runs[begin].id, end_id(runs[end - 1])});
+        begin = end;
       }
-      stretches_.emplace_back(begin, end);
-      begin = end;
     }
   }
 
-  const std::vector<Segment>& before_;
-  std::vector<CopiedRun>* const runs_;
+  const Side& before_;
+  std::vector<RowSpan>& copied_;
+  std::vector<CopiedRun>& runs_;
   int64_t newest_ = INT64_MIN;
-  size_t at_ = 0;
-  std::vector<Copied> copied_;
-  std::vector<std::pair<Place, Place>> stretches_;
-  size_t searches_left_ = 0;
+  size_t piece_ = 0;  // where the row before was found
+  size_t run_ = 0;
+  std::vector<Stretch> stretches_;
+  size_t looks_left_ = 0;
 };
+
+// False when an id is there twice.
+bool sort_by_id(std::vector<Segment>* segments) {
+  sort_stretches(segments, [](const Segment& a, const Segment& b) { return a.run.id < b.run.id; });
+  const auto overlap = [](const Segment& a, const Segment& b) { return a.end() > b.run.id; };
+  return std::adjacent_find(segments->begin(), segments->end(), overlap) == segments->end();
+}
 
 }  // namespace
 
-bool match_rows(const std::vector<IdentifiedRows>& before, const std::vector<IdentifiedRows>& after,
-                const std::function<void(const MatchedRun&)>& visit,
-                std::vector<CopiedRun>* copies) {
-  copies->clear();
-  auto new_side = side(after);
-  auto old_side = side(before);
+RowMatcher::RowMatcher() : memory_(std::make_unique<Memory>()) {}
+RowMatcher::~RowMatcher() = default;
+
+const std::vector<CopiedRun>& RowMatcher::copies() const { return memory_->copies; }
+
+bool RowMatcher::match(const std::vector<IdentifiedRows>& before,
+                       const std::vector<IdentifiedRows>& after,
+                       const std::function<void(const MatchedRun&)>& visit) {
+  Memory& memory = *memory_;
+  std::vector<Segment>& old_side = memory.before;
+  std::vector<Segment>& new_side = memory.after;
   {
-    CopiedRows copied(old_side, copies);
-    copied.take_from(&new_side);
-    auto left = copied.left_before();
-    if (!left) return false;
-    old_side = *std::move(left);
+    const Side side(before, &memory.runs_before);
+    CopiedRows copied(side, &memory.copied, &memory.copies);
+    copied.list_after(Side(after, &memory.runs_after), &new_side);
+    if (!copied.list_before(&old_side)) return false;
   }
   if (!sort_by_id(&old_side) || !sort_by_id(&new_side)) return false;
   auto a = old_side.begin();

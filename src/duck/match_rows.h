@@ -39,12 +39,26 @@ struct CopiedRun {
   uint64_t count = 0;
 };
 
-// Calls visit for all rows that one side has alone, and for those that both have in different
-// versions; copied rows are passed over. False, and nothing visited, where an id is there twice on
-// one side, copies apart: such rows are no pairs.
-// copies: those that were found by the order that they kept, by file after and row.
-bool match_rows(const std::vector<IdentifiedRows>& before, const std::vector<IdentifiedRows>& after,
-                const std::function<void(const MatchedRun&)>& visit,
-                std::vector<CopiedRun>* copies);
+// Keeps its memory from one commit to the next.
+class RowMatcher {
+ public:
+  RowMatcher();
+  RowMatcher(const RowMatcher&) = delete;
+  RowMatcher& operator=(const RowMatcher&) = delete;
+  ~RowMatcher();
+
+  // Calls visit for all rows that one side has alone, and for those that both have in different
+  // versions; copied rows are passed over. False, and nothing visited, where an id is there twice
+  // on one side, copies apart: such rows are no pairs.
+  bool match(const std::vector<IdentifiedRows>& before, const std::vector<IdentifiedRows>& after,
+             const std::function<void(const MatchedRun&)>& visit);
+
+  // Of the last match: copies that were found by the order that they kept, by file after and row.
+  const std::vector<CopiedRun>& copies() const;
+
+ private:
+  struct Memory;
+  std::unique_ptr<Memory> memory_;
+};
 
 }  // namespace strandline::duck

@@ -12,19 +12,24 @@
 namespace strandline::duck {
 namespace {
 
-// Rows of a file as (id, version), packed into runs.
+// Rows of a file as (id, version), packed into runs, pieces of so many rows.
+constexpr uint32_t kPieceRows = 37;
 IdentifiedRows rows_of(size_t file, const std::vector<std::pair<int64_t, int64_t>>& rows) {
   auto ids = std::make_shared<RowIds>();
   for (const auto& [id, version] : rows) {
     const auto row = static_cast<uint32_t>(ids->row_count++);
-    if (!ids->runs.empty()) {
-      IdRun& last = ids->runs.back();
+    const bool is_cut = row % kPieceRows == 0;
+    if (!is_cut) {
+      IdRun& last = ids->pieces.back().back();
       if (last.id + last.count == id && last.version == version) {
         ++last.count;
         continue;
       }
+    } else {
+      ids->pieces.emplace_back();
     }
-    ids->runs.push_back({id, version, row, 1});
+    ids->pieces.back().push_back({id, version, row, 1});
+    ++ids->run_count;
   }
   return {file, ids, nullptr, nullptr};
 }
@@ -40,9 +45,11 @@ std::map<size_t, std::vector<std::pair<int64_t, int64_t>>> identities(
     const std::vector<IdentifiedRows>& side) {
   std::map<size_t, std::vector<std::pair<int64_t, int64_t>>> files;
   for (const IdentifiedRows& rows : side) {
-    for (const IdRun& run : rows.ids->runs) {
-      for (uint32_t i = 0; i < run.count; ++i)
-        files[rows.file].emplace_back(run.id + i, run.version);
+    for (const auto& piece : rows.ids->pieces) {
+      for (const IdRun& run : piece) {
+        for (uint32_t i = 0; i < run.count; ++i)
+          files[rows.file].emplace_back(run.id + i, run.version);
+      }
     }
   }
   return files;
@@ -52,16 +59,16 @@ std::map<size_t, std::vector<std::pair<int64_t, int64_t>>> identities(
 std::map<std::pair<size_t, uint64_t>, MatchedRows> matched(
     const std::vector<IdentifiedRows>& before, const std::vector<IdentifiedRows>& after) {
   std::map<std::pair<size_t, uint64_t>, MatchedRows> fates;
-  std::vector<CopiedRun> copies;
+  static RowMatcher matcher;  // what it keeps is of no matter
   const auto visit = [&](const MatchedRun& run) {
     for (uint64_t row = run.row; row < run.row + run.count; ++row)
       EXPECT_TRUE(fates.emplace(std::pair(run.file, row), run.fate).second);
   };
-  EXPECT_TRUE(match_rows(before, after, visit, &copies));
+  EXPECT_TRUE(matcher.match(before, after, visit));
   // Copies are the same rows on both sides, and none that were visited.
   std::pair<size_t, uint64_t> next;
   const auto old_rows = identities(before), new_rows = identities(after);
-  for (const CopiedRun& run : copies) {
+  for (const CopiedRun& run : matcher.copies()) {
     EXPECT_LE(next, std::pair(run.after_file, run.after_row));
     next = {run.after_file, run.after_row + run.count};
     for (uint64_t i = 0; i < run.count; ++i) {
@@ -184,11 +191,11 @@ TEST(SortStretchesTest, SortsAndKeepsTheOrderOfEqualItems) {
 
 TEST(MatchRowsTest, AnIdThatIsThereTwiceIsNotMatched) {
   const auto visit = [](const MatchedRun&) { FAIL(); };
-  std::vector<CopiedRun> copies;
-  EXPECT_FALSE(match_rows({rows_of(0, {{1, 1}, {2, 1}}), rows_of(1, {{2, 1}})},
-                          {rows_of(2, {{3, 1}})}, visit, &copies));
-  EXPECT_FALSE(match_rows({rows_of(0, {{1, 1}})}, {rows_of(2, {{3, 1}, {3, 2}})}, visit, &copies));
-  EXPECT_FALSE(match_rows({rows_of(0, {{1, 1}})}, {rows_of(2, {{1, 1}, {1, 1}})}, visit, &copies));
+  RowMatcher matcher;
+  EXPECT_FALSE(matcher.match({rows_of(0, {{1, 1}, {2, 1}}), rows_of(1, {{2, 1}})},
+                             {rows_of(2, {{3, 1}})}, visit));
+  EXPECT_FALSE(matcher.match({rows_of(0, {{1, 1}})}, {rows_of(2, {{3, 1}, {3, 2}})}, visit));
+  EXPECT_FALSE(matcher.match({rows_of(0, {{1, 1}})}, {rows_of(2, {{1, 1}, {1, 1}})}, visit));
 }
 
 }  // namespace

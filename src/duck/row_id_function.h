@@ -38,7 +38,7 @@ class RowIdCollector {
   struct File {
     std::mutex mutex;
     std::atomic<bool> is_given_up = false;
-    std::vector<std::vector<IdRun>> pieces;
+    std::vector<std::vector<IdRun>> pieces;  // in any order, each of rows that follow each other
     size_t run_count = 0;
   };
   const std::vector<Defaults> defaults_;

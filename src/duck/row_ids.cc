@@ -13,8 +13,10 @@
 namespace strandline::duck {
 namespace {
 
+uint64_t end_row(const IdRun& run) { return uint64_t{run.row} + run.count; }
+
 bool continues(const IdRun& run, const IdRun& next) {
-  return next.row == run.row + run.count && next.id - run.id == static_cast<int64_t>(run.count) &&
+  return next.row == end_row(run) && next.id - run.id == static_cast<int64_t>(run.count) &&
          next.version == run.version;
 }
 
@@ -99,10 +101,23 @@ void RowIdCollector::take(size_t file, const std::vector<IdRun>& runs) const {
     run_count_ -= runs.size();
     return give_up(file);
   }
-  std::vector<IdRun> piece(runs);
   const std::lock_guard lock(taken.mutex);
-  taken.run_count += piece.size();
-  taken.pieces.push_back(std::move(piece));
+  taken.run_count += runs.size();
+  // Each reader goes on where it was, in one of the newest.
+  const auto goes_on =
+      std::find_if(taken.pieces.rbegin(), taken.pieces.rend(),
+                   [&](const auto& piece) { return end_row(piece.back()) == runs.front().row; });
+  if (goes_on == taken.pieces.rend()) {
+    taken.pieces.push_back(runs);
+    return;
+  }
+  const bool is_one = continues(goes_on->back(), runs.front());
+  if (is_one) {
+    goes_on->back().count += runs.front().count;
+    --taken.run_count;
+    --run_count_;
+  }
+  goes_on->insert(goes_on->end(), runs.begin() + (is_one ? 1 : 0), runs.end());
 }
 
 void RowIdCollector::give_up(size_t file) const {
@@ -117,25 +132,12 @@ void RowIdCollector::give_up(size_t file) const {
 std::shared_ptr<const RowIds> RowIdCollector::finish(size_t file) const {
   File& taken = files_[file];
   if (taken.is_given_up) return nullptr;
-  // Readers give their pieces in any order, each of them in order.
   std::sort(taken.pieces.begin(), taken.pieces.end(),
             [](const auto& a, const auto& b) { return a.front().row < b.front().row; });
   auto ids = std::make_shared<RowIds>();
-  ids->runs.reserve(taken.run_count);
-  for (std::vector<IdRun>& piece : taken.pieces) {
-    for (const IdRun& run : piece) {
-      if (!ids->runs.empty() && continues(ids->runs.back(), run)) {
-        ids->runs.back().count += run.count;
-      } else {
-        ids->runs.push_back(run);
-      }
-      ids->row_count += run.count;
-    }
-    piece = {};
-  }
-  const auto by_row = [](const IdRun& a, const IdRun& b) { return a.row < b.row; };
-  if (!std::is_sorted(ids->runs.begin(), ids->runs.end(), by_row))
-    std::sort(ids->runs.begin(), ids->runs.end(), by_row);
+  ids->pieces = std::move(taken.pieces);
+  ids->run_count = taken.run_count;
+  for (const auto& piece : ids->pieces) ids->row_count += end_row(piece.back()) - piece.front().row;
   return ids;
 }
 
@@ -175,9 +177,11 @@ Result<std::vector<std::shared_ptr<const RowIds>>> read_row_ids(
     }
     auto whole = std::make_shared<RowIds>();
     whole->row_count = static_cast<uint64_t>((*footer)->row_count);
-    if (whole->row_count > 0)
-      whole->runs.push_back({*file.base_row_id, *file.default_row_commit_version, 0,
-                             static_cast<uint32_t>(whole->row_count)});
+    if (whole->row_count > 0) {
+      whole->pieces = {{{*file.base_row_id, *file.default_row_commit_version, 0,
+                         static_cast<uint32_t>(whole->row_count)}}};
+      whole->run_count = 1;
+    }
     ids[i] = std::move(whole);
   }
   if (places.empty()) return ids;

@@ -21,7 +21,8 @@ struct IdRun {
 
 // All rows of a file, deleted ones too, ascending by row.
 struct RowIds {
-  std::vector<IdRun> runs;
+  std::vector<std::vector<IdRun>> pieces;  // none is empty
+  size_t run_count = 0;
   uint64_t row_count = 0;
 };
 

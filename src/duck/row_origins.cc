@@ -5,14 +5,16 @@
 
 namespace strandline::duck {
 
-void RowOrigins::add(const std::vector<CopiedRun>& copies) {
+void RowOrigins::add(const std::vector<CopiedRun>& copies,
+                     const std::function<size_t(size_t file)>& number) {
   for (size_t i = 0; i < copies.size();) {
-    const size_t after = copies[i].after_file;
+    const size_t after_file = copies[i].after_file;
     File made;
-    for (; i < copies.size() && copies[i].after_file == after; ++i) {
+    for (; i < copies.size() && copies[i].after_file == after_file; ++i) {
       const CopiedRun& copy = copies[i];
+      const size_t before = number(copy.before_file);
       for (uint64_t done = 0; done < copy.count;) {
-        const RowPlace place = find(copy.before_file, copy.before_row + done, copy.count - done);
+        const RowPlace place = find(before, copy.before_row + done, copy.count - done);
         const uint64_t row = copy.after_row + done;
         done += place.count;
         if (!made.origins.empty()) {
@@ -26,6 +28,7 @@ void RowOrigins::add(const std::vector<CopiedRun>& copies) {
         made.origins.push_back({row, place.count, place.file, place.row});
       }
     }
+    const size_t after = number(after_file);
     if (files_.size() <= after) files_.resize(after + 1);
     files_[after] = std::move(made);
   }

@@ -19,8 +19,8 @@ struct RowPlace {
 // Files have numbers of the caller's. Costs a few bytes for each stretch of copied rows.
 class RowOrigins {
  public:
-  // What one commit copied, by file after and row.
-  void add(const std::vector<CopiedRun>& copies);
+  // What one commit copied, by file after and row; number: of a file of these copies.
+  void add(const std::vector<CopiedRun>& copies, const std::function<size_t(size_t file)>& number);
   // The first known place of at most so many rows of a file, from this one on. Cheap where rows are
   // asked for in their order.
   RowPlace find(size_t file, uint64_t row, uint64_t count);

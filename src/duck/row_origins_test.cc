@@ -10,6 +10,8 @@ namespace {
 
 using Place = std::pair<size_t, uint64_t>;
 
+size_t same(size_t file) { return file; }
+
 Place place_of(RowOrigins* origins, size_t file, uint64_t row) {
   const RowPlace place = origins->find(file, row, 1);
   return {place.file, place.row};
@@ -18,9 +20,9 @@ Place place_of(RowOrigins* origins, size_t file, uint64_t row) {
 TEST(RowOriginsTest, LeadsBackToTheFirstFile) {
   RowOrigins origins;
   // file 1 is file 0 without its row 3, behind two new rows.
-  origins.add({{0, 0, 1, 2, 3}, {0, 4, 1, 5, 6}});
+  origins.add({{0, 0, 1, 2, 3}, {0, 4, 1, 5, 6}}, same);
   // file 2 is file 1 without its rows 0 and 6, behind one new row.
-  origins.add({{1, 1, 2, 1, 5}, {1, 7, 2, 6, 4}});
+  origins.add({{1, 1, 2, 1, 5}, {1, 7, 2, 6, 4}}, same);
   EXPECT_EQ(place_of(&origins, 2, 0), Place(2, 0));
   EXPECT_EQ(place_of(&origins, 2, 1), Place(1, 1));
   EXPECT_EQ(place_of(&origins, 2, 2), Place(0, 0));
@@ -58,7 +60,7 @@ TEST(RowOriginsTest, FindsRowsInAnyOrder) {
         }
         row += count;
       }
-      origins.add(copies);
+      origins.add(copies, same);
     }
     for (int n = 0; n < 3000; ++n) {
       const size_t file = random() % 8;
