@@ -194,7 +194,9 @@ WRONG = [
 @pytest.mark.parametrize("line, code, message", WRONG)
 def test_mistakes_are_told_with_their_line(line, code, message, pipeline, events):
     error = invalid(pipeline({"a.py": HEAD + "\n" + line + "\n"}), events)[0]
-    assert (error.code, error.place.line) == (code, 4 + ("\ndp." in line)) and message in error.message, error
+    # CPython 3.10 has the call of a decorator at the function, later ones where it stands.
+    lines = (4, 5) if line.startswith("@") else (4 + ("\ndp." in line),)
+    assert error.code == code and error.place.line in lines and message in error.message, error
     assert error.place.file.endswith("p/a.py")
 
 
