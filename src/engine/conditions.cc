@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "duck/boolean_only.h"
-#include "engine/engine_errors.h"
+#include "duck/engine_errors.h"
 #include "engine/names.h"
 #include "sql/duckdb_printer.h"
 
@@ -61,7 +61,7 @@ Error not_boolean(const std::string& type, const SourcePlace& place) {
   return at(
       invalid_argument("DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN",
                        "the condition is of type {}: write a comparison that is true or false",
-                       spark_type(type)),
+                       duck::spark_type(type)),
       place);
 }
 

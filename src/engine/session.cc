@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "duck/delta_io.h"
+#include "duck/engine_errors.h"
 #include "duck/render.h"
 #include "engine/alter.h"
 #include "engine/conditions.h"
@@ -13,7 +14,6 @@
 #include "engine/create_table.h"
 #include "engine/definitions.h"
 #include "engine/describe.h"
-#include "engine/engine_errors.h"
 #include "engine/explain.h"
 #include "engine/handles.h"
 #include "engine/listing.h"
@@ -104,7 +104,7 @@ class SqlSession : public Session {
     for (const auto& statement : script.statements) {
       if (cancelled_) return cancelled("CANCELED", "stopped before the statement ran");
       auto done = run_statement(statement, format, output);
-      if (!done.ok()) return in_users_words(std::move(done).error(), statement);
+      if (!done.ok()) return duck::in_users_words(std::move(done).error(), statement);
     }
     return {};
   }
@@ -249,7 +249,7 @@ class SqlSession : public Session {
         if (auto asked = database->connect(); asked.ok())
           error = relations->explain(std::move(error), **asked);
       }
-      return in_users_words(std::move(error), script->statements.back());
+      return duck::in_users_words(std::move(error), script->statements.back());
     };
     return make_row_stream(std::move(reader).value(), answer.relations, std::move(explain));
   }
@@ -279,7 +279,7 @@ class SqlSession : public Session {
   }
 
   static Error explained(const Prepared& answer, Error error, const sql::Statement& statement) {
-    return in_users_words(
+    return duck::in_users_words(
         answer.relations ? answer.relations->explain(std::move(error)) : std::move(error),
         statement);
   }
@@ -296,7 +296,7 @@ class SqlSession : public Session {
     }
     Output output;
     auto done = run_statement(statement, OutputFormat::kTable, output);
-    if (!done.ok()) return in_users_words(std::move(done).error(), statement);
+    if (!done.ok()) return duck::in_users_words(std::move(done).error(), statement);
     answer.query = output.query.value_or("");
     return answer;
   }

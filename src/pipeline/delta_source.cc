@@ -87,12 +87,12 @@ std::vector<delta::AddFile> initial_files(const delta::Snapshot& snapshot) {
 // that file. Gives the place after the last visited file.
 Result<DeltaOffset> walk(const delta::Table& table, const StreamOptions& options, DeltaOffset from,
                          delta::Version end, const std::string& shown,
-                         const std::function<bool(const delta::AddFile&)>& visit,
+                         const std::function<bool(delta::Version, const delta::AddFile&)>& visit,
                          const std::optional<DeltaOffset>& until = {}) {
   DeltaOffset at = std::move(from);
   const Exclusion exclusion(options);
   const auto goes_on = [&](const delta::AddFile& file) {
-    return exclusion.matches(file.path) || visit(file);
+    return exclusion.matches(file.path) || visit(at.version, file);
   };
   if (at.initial) {
     SL_ASSIGN(const auto snapshot, table.snapshot(at.version));
@@ -172,7 +172,7 @@ Result<DeltaRange> plan_delta(const delta::Table& table, const delta::Snapshot& 
   int64_t files = 0;
   int64_t bytes = 0;
   SL_ASSIGN(range.to, walk(table, options, range.from, newest.version, shown,
-                           [&](const delta::AddFile& file) {
+                           [&](delta::Version, const delta::AddFile& file) {
                              if (!unlimited && files > 0 &&
                                  (files >= max_files || bytes + file.size_bytes > max_bytes)) {
                                return false;
@@ -187,7 +187,8 @@ Result<DeltaRange> plan_delta(const delta::Table& table, const delta::Snapshot& 
 
 Result<std::shared_ptr<const delta::Snapshot>> delta_range(
     const delta::Table& table, const delta::Snapshot& newest, const StreamOptions& options,
-    const DeltaOffset& from, const DeltaOffset& to, const std::string& shown) {
+    const DeltaOffset& from, const DeltaOffset& to, const std::string& shown,
+    std::vector<delta::Version>* versions) {
   auto part = std::make_shared<delta::Snapshot>(newest);
   if (from.table_id != newest.metadata.id) {
     return invalid_data("DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE",
@@ -197,8 +198,9 @@ Result<std::shared_ptr<const delta::Snapshot>> delta_range(
   part->files.clear();
   SL_ASSIGN(const auto reached, walk(
                                     table, options, from, to.version, shown,
-                                    [&](const delta::AddFile& file) {
+                                    [&](delta::Version version, const delta::AddFile& file) {
                                       part->files.push_back(file);
+                                      if (versions != nullptr) versions->push_back(version);
                                       return true;
                                     },
                                     to));

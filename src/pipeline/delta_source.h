@@ -31,9 +31,11 @@ Result<DeltaRange> plan_delta(const delta::Table& table, const delta::Snapshot& 
                               const std::optional<DeltaOffset>& progress, bool unlimited,
                               const std::string& shown);
 
-// A snapshot whose files are exactly those of the range, with newest's schema.
+// A snapshot whose files are exactly those of the range, with newest's schema. versions: if given,
+// of each file the one that it is read at.
 Result<std::shared_ptr<const delta::Snapshot>> delta_range(
     const delta::Table& table, const delta::Snapshot& newest, const StreamOptions& options,
-    const DeltaOffset& from, const DeltaOffset& to, const std::string& shown);
+    const DeltaOffset& from, const DeltaOffset& to, const std::string& shown,
+    std::vector<delta::Version>* versions = nullptr);
 
 }  // namespace strandline::pipeline

@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "base/error.h"
+#include "duck/engine_errors.h"
 #include "duck/row_rules.h"
 #include "pipeline/context.h"
 #include "sql/duckdb_printer.h"
@@ -92,7 +93,7 @@ std::vector<Error> check_expectations(duck::Connection& connection,
     const auto type = connection.describe(
         fmt::format("SELECT {} AS c FROM (SELECT {})", *text, nulls.empty() ? "1" : nulls));
     if (!type.ok()) {
-      Error error = placed(type.error(), expectation.name.place);
+      Error error = duck::in_users_words(type.error(), nullptr, expectation.name.place);
       if (error.code == "ENGINE_ERROR") error.code = "QUERY_INVALID";
       errors.push_back(error.with_context(
           fmt::format("the expectation '{}' of '{}'", expectation.name.text, shown)));

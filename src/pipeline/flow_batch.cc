@@ -7,6 +7,7 @@
 #include "delta/find_damage.h"
 #include "duck/change_scan.h"
 #include "duck/delta_io.h"
+#include "duck/engine_errors.h"
 #include "duck/table_change.h"
 #include "pipeline/feed_source.h"
 #include "pipeline/file_reader.h"
@@ -97,7 +98,8 @@ Status FlowRun::check_files_unchanged(const BatchPlan& plan) const {
 // The record behind an engine's error, when it is one of the batch's files.
 Error FlowRun::explain(const BatchPlan& plan, Error error) const {
   const bool engine = error.code == "ENGINE_ERROR" || error.code == "VALUE_OUT_OF_TYPE" ||
-                      error.code == "MALFORMED_RECORD";
+                      error.code == "MALFORMED_RECORD" || error.code == "DELTA_FILE_NOT_FOUND" ||
+                      error.code == "DELTA_DATA_FILE_DAMAGED";
   if (!engine || error.kind == ErrorKind::kCancelled) return error;
   const auto& sources = sources_.sources();
   for (size_t i = 0; i < sources.size(); ++i) {
@@ -113,7 +115,7 @@ Error FlowRun::explain(const BatchPlan& plan, Error error) const {
   for (size_t i = 0; i < sources.size(); ++i) {
     if (auto why = find_lost_file(sources[i], i, plan)) return placed(std::move(*why), flow_.place);
   }
-  return placed(std::move(error), flow_.place);
+  return duck::in_users_words(std::move(error), flow_.query, flow_.place);
 }
 
 // A data file of a table that the batch reads and that is gone or damaged.
@@ -138,12 +140,17 @@ std::optional<Error> FlowRun::find_lost_file(const Source& source, size_t index,
           feed_range(*source.table, newest_[index], source.stream, *part.from, *part.to);
       return changes.ok() ? cdf::find_missing_file(store, *changes) : std::nullopt;
     }
+    std::vector<delta::Version> versions;
     const auto range = delta_range(*source.table, *newest_[index], source.stream, *part.from,
-                                   *part.to, source.shown);
-    auto damage = range.ok() ? delta::find_damage(store, **range) : std::nullopt;
-    if (!damage) return {};
-    return damage->with_context(fmt::format("stream of '{}', versions {} to {}", source.shown,
-                                            part.from->version, part.to->version));
+                                   *part.to, source.shown, &versions);
+    if (!range.ok() || !delta::find_damage(store, **range)) return {};
+    delta::Snapshot at = **range;
+    for (size_t i = 0; i < versions.size(); ++i) {
+      at.version = versions[i];
+      const std::vector<size_t> one = {i};
+      if (auto damage = delta::find_damage(store, at, &one))
+        return damage->with_context(fmt::format("stream of '{}'", source.shown));
+    }
   }
   return {};
 }

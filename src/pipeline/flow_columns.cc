@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "duck/change_range.h"
+#include "duck/engine_errors.h"
 #include "pipeline/feed_flow.h"
 #include "pipeline/feed_source.h"
 #include "pipeline/file_reader.h"
@@ -195,6 +196,12 @@ Status FlowRun::find_source_schemas(bool fresh, const PlannedSchemas* planned) {
       if (!snapshot.ok()) return placed(snapshot.error(), source.place);
       newest_[i] = *snapshot;
       schemas_[i] = newest_[i]->schema;
+      if (source.kind == SourceKind::kStream && progress != nullptr) {
+        // Said before what may be wrong with other columns.
+        const auto offset = progress->offset(source.key);
+        const auto same = offset ? check_same_table(*newest_[i], *offset, source.shown) : Status();
+        if (!same.ok()) return placed(same.error(), source.place);
+      }
     }
     if (planned != nullptr && source.dataset) {
       // While checking, the table is as the flows before will leave it.
@@ -229,7 +236,7 @@ Result<std::optional<FlowRun::Facts>> FlowRun::find_facts(std::vector<Error>* er
   const auto& sources = sources_.sources();
   std::vector<Error> found;
   const auto fail = [&](Error error) {
-    error = placed(std::move(error), flow_.place);
+    error = duck::in_users_words(std::move(error), flow_.query, flow_.place);
     if (error.code == "ENGINE_ERROR") error.code = "QUERY_INVALID";
     found.push_back(std::move(error));
   };

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "cdc/snapshot_program.h"
+#include "duck/engine_errors.h"
 #include "duck/program_runner.h"
 #include "duck/table_change.h"
 #include "pipeline/compaction.h"
@@ -132,7 +133,7 @@ Result<std::optional<DataType>> FlowRun::find_version_type(const PlannedSchemas*
   if (query.empty()) return std::optional<DataType>();
   auto columns = context_.connection->describe(query);
   if (!columns.ok()) {
-    Error error = columns.error();
+    Error error = duck::in_users_words(columns.error(), version_run_->flow_.query, flow_.place);
     if (error.code == "ENGINE_ERROR") error.code = "QUERY_INVALID";
     return error.with_context("WITH VERSION");
   }

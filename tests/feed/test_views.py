@@ -240,3 +240,27 @@ def test_what_changes_by_itself_is_computed_anew(tmp_path):
     assert "FULL: it asks for the time (now)" in plans["later_by_view"]
     assert "FULL: it calls uuid()" in plans["chosen_by_view"]
     assert "FULL: it is new" in plans["still"]  # that of its first load, since nothing was to be done
+
+
+def test_expectations_of_the_time_are_put_to_the_rows_again(tmp_path):
+    """Of the view itself and of a view that it reads: though no table has changed, rows may fail by now."""
+    warehouse = tmp_path / "w"
+    query(warehouse, "CREATE TABLE main.default.a (id INT, ts TIMESTAMP); "
+                     "INSERT INTO main.default.a SELECT 1, current_timestamp() + INTERVAL 5 SECONDS; "
+                     "INSERT INTO main.default.a SELECT 2, current_timestamp() + INTERVAL 1 DAY")
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / "views.sql").write_text("""
+        CREATE MATERIALIZED VIEW own (CONSTRAINT coming EXPECT (ts > now()) ON VIOLATION DROP ROW) AS SELECT * FROM main.default.a;
+        CREATE TEMPORARY VIEW inner_view (CONSTRAINT coming EXPECT (ts > current_timestamp) ON VIOLATION DROP ROW) AS SELECT * FROM main.default.a;
+        CREATE MATERIALIZED VIEW of_view AS SELECT id FROM inner_view;
+        CREATE MATERIALIZED VIEW still (CONSTRAINT some EXPECT (id > 0)) AS SELECT id FROM main.default.a;
+    """, encoding="utf-8")
+    assert run_pipeline(tmp_path / "p", warehouse).ok
+    still = version(warehouse, "still")
+    while query(warehouse, "SELECT id FROM main.default.a WHERE id = 1 AND ts > now()"):
+        pass
+    run = run_pipeline(tmp_path / "p", warehouse)
+    assert run.ok, run.explain()
+    for name in ("own", "of_view"):
+        assert [row["id"] for row in query(warehouse, f"SELECT id FROM main.default.{name}")] == [2]
+    assert run.flow("still")["metrics"]["num_batches"] == 0 and version(warehouse, "still") == still

@@ -1,10 +1,10 @@
-#include "engine/engine_errors.h"
+#include "duck/engine_errors.h"
 
 #include <gtest/gtest.h>
 
 #include "sql/parser.h"
 
-namespace strandline::engine {
+namespace strandline::duck {
 namespace {
 
 Error told(const std::string& statement, const std::string& message) {
@@ -31,6 +31,8 @@ TEST(EngineErrors, GoByPublicNames) {
       {"Binder Error: Table \"t\" does not have a column named \"nosuch\"\n\nCandidate bindings: : "
        "\"s\"",
        "UNRESOLVED_COLUMN.WITH_SUGGESTION", "t has no column nosuch; near are \"s\""},
+      {"Binder Error: Referenced table \"_metadata\" not found!\nCandidate tables: \"t\"",
+       "UNRESOLVED_COLUMN.WITH_SUGGESTION", "_metadata tells of files that read_files reads"},
       {"Binder Error: Referenced table \"x\" not found!\nCandidate tables: \"t\"",
        "UNRESOLVED_COLUMN.WITH_SUGGESTION", "no relation of FROM is called x"},
       {"Binder Error: Could not find key \"zz\" in struct\n\nCandidate Entries: \"a\"",
@@ -100,4 +102,4 @@ TEST(EngineErrors, OtherErrorsStay) {
 }
 
 }  // namespace
-}  // namespace strandline::engine
+}  // namespace strandline::duck

@@ -1,14 +1,18 @@
-#include "engine/engine_errors.h"
+#include "duck/engine_errors.h"
 
 #include <map>
 #include <regex>
 #include <vector>
 
-#include "engine/names.h"
 #include "sql/duckdb_printer.h"
 
-namespace strandline::engine {
+namespace strandline::duck {
 namespace {
+
+Error at(Error error, const SourcePlace& place) {
+  if (!error.place && place.line > 0) error.place = place;
+  return error;
+}
 
 // A message of the engine, by its beginning after "... Error: ". In `says`, $1 is the group of that
 // number and %1 the same as a type. A message about a name has it in group 1.
@@ -27,6 +31,9 @@ constexpr const char* kTryCast = ": use try_cast for null instead";
 const std::vector<Message>& messages() {
   static const std::vector<Message> kMessages = {
       // Names.
+      {R"re((?:Referenced (?:table|column)|Column) "(_metadata)" (?:was not|not|referenced))re",
+       kUnresolved,
+       "$1 tells of files that read_files reads; tables and views without it have none", true},
       {R"re(Referenced column "([^"]*)" not found in FROM clause!\s*Candidate bindings: (.*))re",
        kUnresolved, "there is no column $1 here; near are $2", true},
       {R"re(Referenced column "([^"]*)" (not found|was not found))re", kUnresolved,
@@ -234,4 +241,11 @@ Error in_users_words(Error error, const sql::Statement& statement) {
   return at(std::move(error), statement.place);
 }
 
-}  // namespace strandline::engine
+Error in_users_words(Error error, const sql::QueryPtr& query, const SourcePlace& place) {
+  sql::Statement statement;
+  statement.body = sql::SelectStatement{query};
+  statement.place = place;
+  return in_users_words(std::move(error), statement);
+}
+
+}  // namespace strandline::duck
