@@ -132,6 +132,20 @@ def test_create_data_frame(arguments, names):
     assert repr(found) == repr(sorted(CREATED[arguments], key=repr))
 
 
+@pytest.mark.parametrize("schema, required", [
+    ("a STRUCT<x: INT NOT NULL, y: STRING COMMENT 'q'>", False), ("a: STRUCT<`NOT NULL`: INT, y: STRING>  not  null comment 'x'", True),
+    ("a STRUCT<x: INT, y: STRING> COMMENT 'is, they say, NOT NULL (or so'", False),
+])  # fmt: skip
+def test_what_a_schema_says_of_a_column(schema, required, names):
+    create = names["spark"].createDataFrame
+    assert tuple(create([((1, "q"),)], schema).first().a.values()) == (1, "q")
+    if not required:
+        assert create([(None,)], schema).collect() == [(None,)]
+        return
+    with pytest.raises(strandline.InvalidArgumentError, match="column a is NOT NULL"):
+        create([(None,)], schema)
+
+
 def test_create_from_pandas_and_arrow(names):
     import pandas
     import pyarrow

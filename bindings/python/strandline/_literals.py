@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Optional
 
@@ -33,13 +34,9 @@ def parse_ddl(text: str) -> list[tuple[str, Type, bool]]:
             cut = next((i for i, c in enumerate(piece) if c in " :\t\n"), len(piece))
             name, rest = piece[:cut], piece[cut:]
         words = rest.strip().lstrip(":").strip()
-        upper = words.upper()
-        nullable = True
-        for mark in (" COMMENT ", " NOT NULL"):
-            if mark in f"{upper} ":
-                at = f"{upper} ".index(mark)
-                words, upper = words[:at], upper[:at]
-                nullable = mark != " NOT NULL" and nullable
+        words, rest = _cut(words)
+        comment = re.search(r"\bCOMMENT\b", rest, re.IGNORECASE)
+        nullable = re.search(r"\bNOT\s+NULL\b", rest[: comment.start()] if comment else rest, re.IGNORECASE) is None
         if not name or not words:
             raise InvalidArgumentError(
                 f"schema: '{piece}' is not a column; write it as in 'id INT, name STRING'", "PARSE_SYNTAX_ERROR"
@@ -48,13 +45,23 @@ def parse_ddl(text: str) -> list[tuple[str, Type, bool]]:
     return columns
 
 
-def _pieces(text: str) -> Iterable[str]:
-    depth, begin, quoted = 0, 0, False
+def _cut(text: str) -> tuple[str, str]:
+    """A type, and what is said of its column behind it."""
+    depth = 0
     for i, c in enumerate(text):
-        if c == "`":
-            quoted = not quoted
-        elif quoted:
-            continue
+        depth += (c in "<(") - (c in ">)")
+        if depth == 0 and re.match(r"\s(NOT\s+NULL|COMMENT)\b", text[i:], re.IGNORECASE):
+            return text[:i], text[i:]
+    return text, ""
+
+
+def _pieces(text: str) -> Iterable[str]:
+    depth, begin, quoted = 0, 0, ""
+    for i, c in enumerate(text):
+        if quoted:
+            quoted = "" if c == quoted else quoted
+        elif c in "`'\"":
+            quoted = c
         elif c in "<(":
             depth += 1
         elif c in ">)":
