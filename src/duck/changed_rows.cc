@@ -2,23 +2,26 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 namespace strandline::duck {
 
 void sort_by_row(std::vector<ChangedRow>* rows) {
   const auto by_row = [](const ChangedRow& a, const ChangedRow& b) { return a.row() < b.row(); };
   if (std::is_sorted(rows->begin(), rows->end(), by_row)) return;
-  // Radix sort, lowest digit first; only over as many digits as there are.
-  constexpr int kDigitBits = 11;
-  constexpr size_t kDigits = size_t{1} << kDigitBits;
+  // Radix sort, lowest digit first, over as few digits as will do.
+  constexpr int kMaxDigitBits = 12;
   uint64_t all = 0;
   for (const ChangedRow& row : *rows) all |= row.row();
+  const int bits = static_cast<int>(std::bit_width(all));
+  const int digits = (bits + kMaxDigitBits - 1) / kMaxDigitBits;
+  const int digit_bits = (bits + digits - 1) / digits;
   std::vector<ChangedRow> sorted(rows->size());
-  for (int shift = 0; shift < 64 && (all >> shift) != 0; shift += kDigitBits) {
-    const auto digit = [shift](const ChangedRow& row) {
-      return static_cast<size_t>(row.row() >> shift) & (kDigits - 1);
+  for (int shift = 0; shift < bits; shift += digit_bits) {
+    const auto digit = [&](const ChangedRow& row) {
+      return static_cast<size_t>(row.row() >> shift) & ((size_t{1} << digit_bits) - 1);
     };
-    std::array<size_t, kDigits> next{};
+    std::array<size_t, size_t{1} << kMaxDigitBits> next{};
     for (const ChangedRow& row : *rows) ++next[digit(row)];
     size_t begin = 0;
     for (size_t& place : next) {

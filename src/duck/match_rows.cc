@@ -12,8 +12,6 @@ namespace {
 struct Segment {
   IdRun run;
   size_t file = 0;
-
-  int64_t end() const { return run.id + run.count; }
 };
 
 int64_t end_id(const IdRun& run) { return run.id + run.count; }
@@ -100,17 +98,101 @@ class Side {
 
   const std::vector<Piece>& pieces() const { return pieces_; }
   size_t run_count() const { return run_count_; }
+  // Versions of the rows; no rows: newest is less than oldest.
+  int64_t newest() const { return newest_; }
+  int64_t oldest() const { return oldest_; }
+  // Each id is greater than the one before it.
+  bool ascends() const { return ascends_; }
 
  private:
   void add(const Piece& piece) {
     if (piece.runs->empty()) return;
     pieces_.push_back(piece);
     run_count_ += piece.runs->size();
+    for (const IdRun& run : *piece.runs) {
+      newest_ = std::max(newest_, run.version);
+      oldest_ = std::min(oldest_, run.version);
+      ascends_ = ascends_ && run.id >= end_id_;
+      end_id_ = end_id(run);
+    }
   }
 
   std::vector<Piece> pieces_;
   size_t run_count_ = 0;
+  int64_t newest_ = INT64_MIN;
+  int64_t oldest_ = INT64_MAX;
+  bool ascends_ = true;
+  int64_t end_id_ = INT64_MIN;  // of the last run
 };
+
+// The runs of a side in order.
+class SideCursor {
+ public:
+  explicit SideCursor(const Side& side)
+      : piece_(side.pieces().begin()), end_(side.pieces().end()) {}
+
+  bool is_done() const { return piece_ == end_; }
+  const IdRun& run() const { return (*piece_->runs)[run_]; }
+  size_t file() const { return piece_->file; }
+  void next() {
+    if (++run_ < piece_->runs->size()) return;
+    run_ = 0;
+    ++piece_;
+  }
+
+ private:
+  std::vector<Side::Piece>::const_iterator piece_, end_;
+  size_t run_ = 0;
+};
+
+class SegmentCursor {
+ public:
+  explicit SegmentCursor(const std::vector<Segment>& segments)
+      : at_(segments.begin()), end_(segments.end()) {}
+
+  bool is_done() const { return at_ == end_; }
+  const IdRun& run() const { return at_->run; }
+  size_t file() const { return at_->file; }
+  void next() { ++at_; }
+
+ private:
+  std::vector<Segment>::const_iterator at_, end_;
+};
+
+// Both sides ascending by id.
+template <typename Cursor>
+void merge(Cursor before, Cursor after, const std::function<void(const MatchedRun&)>& visit) {
+  int64_t at = INT64_MIN;  // ids before it are done
+  const auto tell = [&](const Cursor& side, int64_t from, int64_t to, MatchedRows fate) {
+    if (from >= to) return;
+    visit({side.file(), side.run().row + static_cast<uint64_t>(from - side.run().id),
+           static_cast<uint64_t>(to - from), fate});
+  };
+  while (!before.is_done() || !after.is_done()) {
+    const bool has_a = !before.is_done();
+    const bool has_b = !after.is_done();
+    const int64_t begin_a = has_a ? std::max(before.run().id, at) : INT64_MAX;
+    const int64_t begin_b = has_b ? std::max(after.run().id, at) : INT64_MAX;
+    if (begin_a < begin_b) {
+      const int64_t end = std::min(end_id(before.run()), begin_b);
+      tell(before, begin_a, end, MatchedRows::kOnlyBefore);
+      at = end;
+    } else if (begin_b < begin_a) {
+      const int64_t end = std::min(end_id(after.run()), begin_a);
+      tell(after, begin_b, end, MatchedRows::kOnlyAfter);
+      at = end;
+    } else {
+      const int64_t end = std::min(end_id(before.run()), end_id(after.run()));
+      if (before.run().version != after.run().version) {
+        tell(before, begin_a, end, MatchedRows::kChangedBefore);
+        tell(after, begin_b, end, MatchedRows::kChangedAfter);
+      }
+      at = end;
+    }
+    if (has_a && end_id(before.run()) <= at) before.next();
+    if (has_b && end_id(after.run()) <= at) after.next();
+  }
+}
 
 // Rows of the side before: Piece::base and their rows.
 struct RowSpan {
@@ -139,9 +221,6 @@ class CopiedRows {
       : before_(before), copied_(*copied), runs_(*runs) {
     copied_.clear();
     runs_.clear();
-    for (const Side::Piece& piece : before_.pieces()) {
-      for (const IdRun& run : *piece.runs) newest_ = std::max(newest_, run.version);
-    }
   }
 
   // Lists the other side's rows that are no copies, and some that are but were not found.
@@ -153,7 +232,7 @@ class CopiedRows {
     for (const Side::Piece& piece : after.pieces()) {
       for (const IdRun& run : *piece.runs) {
         // A later version is no copy.
-        if (run.version > newest_) {
+        if (run.version > before_.newest()) {
           left->push_back({run, piece.file});
         } else {
           take(run, piece.file, left);
@@ -299,7 +378,6 @@ class CopiedRows {
   const Side& before_;
   std::vector<RowSpan>& copied_;
   std::vector<CopiedRun>& runs_;
-  int64_t newest_ = INT64_MIN;
   size_t piece_ = 0;  // where the row before was found
   size_t run_ = 0;
   std::vector<Stretch> stretches_;
@@ -309,7 +387,7 @@ class CopiedRows {
 // False when an id is there twice.
 bool sort_by_id(std::vector<Segment>* segments) {
   sort_stretches(segments, [](const Segment& a, const Segment& b) { return a.run.id < b.run.id; });
-  const auto overlap = [](const Segment& a, const Segment& b) { return a.end() > b.run.id; };
+  const auto overlap = [](const Segment& a, const Segment& b) { return end_id(a.run) > b.run.id; };
   return std::adjacent_find(segments->begin(), segments->end(), overlap) == segments->end();
 }
 
@@ -324,47 +402,19 @@ bool RowMatcher::match(const std::vector<IdentifiedRows>& before,
                        const std::vector<IdentifiedRows>& after,
                        const std::function<void(const MatchedRun&)>& visit) {
   Memory& memory = *memory_;
-  std::vector<Segment>& old_side = memory.before;
-  std::vector<Segment>& new_side = memory.after;
-  {
-    const Side side(before, &memory.runs_before);
-    CopiedRows copied(side, &memory.copied, &memory.copies);
-    copied.list_after(Side(after, &memory.runs_after), &new_side);
-    if (!copied.list_before(&old_side)) return false;
+  const Side old_side(before, &memory.runs_before);
+  const Side new_side(after, &memory.runs_after);
+  if (old_side.newest() < new_side.oldest() && old_side.ascends() && new_side.ascends()) {
+    // As mostly with deletion vectors: nothing was copied, and nothing is to be sorted.
+    memory.copies.clear();
+    merge(SideCursor(old_side), SideCursor(new_side), visit);
+    return true;
   }
-  if (!sort_by_id(&old_side) || !sort_by_id(&new_side)) return false;
-  auto a = old_side.begin();
-  auto b = new_side.begin();
-  int64_t at = INT64_MIN;  // ids before it are done
-  const auto tell = [&](const Segment& segment, int64_t from, int64_t to, MatchedRows fate) {
-    if (from >= to) return;
-    visit({segment.file, segment.run.row + static_cast<uint64_t>(from - segment.run.id),
-           static_cast<uint64_t>(to - from), fate});
-  };
-  while (a != old_side.end() || b != new_side.end()) {
-    const bool has_a = a != old_side.end();
-    const bool has_b = b != new_side.end();
-    const int64_t begin_a = has_a ? std::max(a->run.id, at) : INT64_MAX;
-    const int64_t begin_b = has_b ? std::max(b->run.id, at) : INT64_MAX;
-    if (begin_a < begin_b) {
-      const int64_t end = std::min(a->end(), begin_b);
-      tell(*a, begin_a, end, MatchedRows::kOnlyBefore);
-      at = end;
-    } else if (begin_b < begin_a) {
-      const int64_t end = std::min(b->end(), begin_a);
-      tell(*b, begin_b, end, MatchedRows::kOnlyAfter);
-      at = end;
-    } else {
-      const int64_t end = std::min(a->end(), b->end());
-      if (a->run.version != b->run.version) {
-        tell(*a, begin_a, end, MatchedRows::kChangedBefore);
-        tell(*b, begin_b, end, MatchedRows::kChangedAfter);
-      }
-      at = end;
-    }
-    if (has_a && a->end() <= at) ++a;
-    if (has_b && b->end() <= at) ++b;
-  }
+  CopiedRows copied(old_side, &memory.copied, &memory.copies);
+  copied.list_after(new_side, &memory.after);
+  if (!copied.list_before(&memory.before)) return false;
+  if (!sort_by_id(&memory.before) || !sort_by_id(&memory.after)) return false;
+  merge(SegmentCursor(memory.before), SegmentCursor(memory.after), visit);
   return true;
 }
 
