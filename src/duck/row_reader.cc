@@ -1,7 +1,9 @@
 #include "duck/row_reader.h"
 
 #include <array>
+#include <mutex>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "duck/engine.h"
@@ -185,7 +187,73 @@ class StreamReader final : public RowReader {
   bool ended_ = false;
 };
 
+class ChainedReader final : public RowReader {
+ public:
+  explicit ChainedReader(Next next) : next_(std::move(next)) {}
+
+  Status start() {
+    SL_ASSIGN(const bool has_first, go_on());
+    if (!has_first) return internal_error("INTERNAL_ERROR", "there is no result to read");
+    columns_ = current_->columns();
+    return {};
+  }
+
+  const std::vector<ResultColumn>& columns() const override { return columns_; }
+
+  Result<std::optional<std::vector<strandline::Value>>> next_row() override {
+    for (;;) {
+      SL_ASSIGN(auto row, current_->next_row());
+      if (row) return row;
+      SL_ASSIGN(const bool has_more, go_on());
+      if (!has_more) return row;
+    }
+  }
+
+  Status arrow_schema(ArrowSchema* out) override { return current_->arrow_schema(out); }
+
+  Status next_array(ArrowArray* out) override {
+    for (;;) {
+      SL_TRY(current_->next_array(out));
+      if (out->release != nullptr) return {};
+      SL_ASSIGN(const bool has_more, go_on());
+      if (!has_more) return {};
+    }
+  }
+
+  void interrupt() override {
+    const std::lock_guard lock(mutex_);
+    interrupted_ = true;
+    current_->interrupt();
+  }
+
+ private:
+  // False at the end, where the last result stays.
+  Result<bool> go_on() {
+    if (ended_) return false;
+    SL_ASSIGN(auto reader, next_());
+    const std::lock_guard lock(mutex_);
+    // Whoever interrupted the one before meant all.
+    if (interrupted_) return cancelled("CANCELED", "stopped before all rows were read");
+    ended_ = reader == nullptr;
+    if (!ended_) current_ = std::move(reader);
+    return !ended_;
+  }
+
+  Next next_;
+  std::mutex mutex_;  // of current_, which another thread may interrupt
+  std::unique_ptr<RowReader> current_;
+  std::vector<ResultColumn> columns_;
+  bool interrupted_ = false;
+  bool ended_ = false;
+};
+
 }  // namespace
+
+Result<std::unique_ptr<RowReader>> RowReader::chain(Next next) {
+  auto reader = std::make_unique<ChainedReader>(std::move(next));
+  SL_TRY(reader->start());
+  return std::unique_ptr<RowReader>(std::move(reader));
+}
 
 Result<std::unique_ptr<RowReader>> RowReader::open(std::unique_ptr<Connection> connection,
                                                    const std::string& sql) {

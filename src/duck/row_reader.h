@@ -3,6 +3,7 @@
 
 #include <strandline/rows.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +19,11 @@ class RowReader {
   // Checks the query, which runs once rows are asked for. The connection serves this result alone.
   static Result<std::unique_ptr<RowReader>> open(std::unique_ptr<Connection> connection,
                                                  const std::string& sql);
+  // The next of several results of the same columns; null: there is none any more.
+  using Next = std::function<Result<std::unique_ptr<RowReader>>()>;
+  // The rows of all of them, one after the other. The first is opened at once, and there is one;
+  // each other one when the rows before it are read.
+  static Result<std::unique_ptr<RowReader>> chain(Next next);
 
   virtual const std::vector<ResultColumn>& columns() const = 0;
   virtual Result<std::optional<std::vector<strandline::Value>>> next_row() = 0;

@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "cdf/stream.h"
 #include "duck/change_range.h"
-#include "duck/change_scan.h"
 #include "duck/delta_io.h"
 #include "engine/handles.h"
 #include "engine/table_changes.h"
@@ -63,19 +62,22 @@ class TableChangeReader final : public ChangeReader {
       if (batch.to == batch.from) return std::unique_ptr<RowStream>();
       given_ = batch.to;
       if (batch.plan.commits.empty()) continue;
-      SL_ASSIGN(std::shared_ptr<duck::Scan> scan,
-                duck::scan_changes(*connection_, *table_, batch.plan));
-      SL_ASSIGN(auto connection, database_->connect());
-      SL_ASSIGN(auto reader,
-                duck::RowReader::open(std::move(connection),
-                                      fmt::format("SELECT * FROM {} AS changes ORDER BY {}",
-                                                  scan->sql(), cdf::kCommitVersionColumn)));
-      return make_row_stream(std::move(reader), std::move(scan),
-                             [store = context_.store, plan = batch.plan](Error error) {
-                               if (error.code != "ENGINE_ERROR") return error;
-                               auto better = cdf::find_missing_file(store.get(), plan);
-                               return better ? *std::move(better) : error;
-                             });
+      SL_ASSIGN(auto made, ChangeQueries::of(*table_, batch.plan));
+      // The stream may outlive this reader.
+      const auto queries = std::make_shared<ChangeQueries>(std::move(made));
+      const auto next = [queries,
+                         database = database_]() -> Result<std::unique_ptr<duck::RowReader>> {
+        SL_ASSIGN(auto connection, database->connect());
+        SL_ASSIGN(const auto query, queries->next(*connection));
+        if (!query) return std::unique_ptr<duck::RowReader>();
+        return duck::RowReader::open(std::move(connection), *query);
+      };
+      SL_ASSIGN(auto reader, duck::RowReader::chain(next));
+      return make_row_stream(std::move(reader), queries, [queries](Error error) {
+        if (error.code != "ENGINE_ERROR") return error;
+        auto better = queries->find_missing();
+        return better ? *std::move(better) : error;
+      });
     }
   }
 

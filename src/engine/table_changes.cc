@@ -67,40 +67,45 @@ Status wait_for_start(const delta::Table& table, const std::string& table_id,
   return {};
 }
 
-// Prints the rows of a plan by version. Sorting them all would take as much memory, and disk, as
-// there are changes; commits are in order already.
 Status show_plan(const Context& context, const delta::Table& table, cdf::ChangePlan plan,
                  const ShowRows& show, const std::atomic<bool>& stop) {
-  constexpr int64_t kRowsAtATime = 1'000'000;
-  const auto stretches = cdf::split_plan(std::move(plan), kRowsAtATime);
-  // Nothing is printed of changes that cannot be printed to their end.
-  const auto find_missing = [&]() -> std::optional<Error> {
-    for (const cdf::ChangePlan& stretch : stretches) {
-      if (auto missing = cdf::find_missing_file(context.store.get(), stretch)) return missing;
-    }
-    return std::nullopt;
-  };
-  if (stretches.size() > 1) {
-    if (auto missing = find_missing()) return *std::move(missing);
-  }
-  std::unique_ptr<duck::Scan> scan;
-  size_t at = 0;
+  SL_ASSIGN(auto queries, ChangeQueries::of(table, std::move(plan)));
   const auto next = [&]() -> Result<std::optional<std::string>> {
-    if (at == stretches.size()) return std::optional<std::string>();
     if (stop) return cancelled("CANCELED", "stopped before all changes were read");
-    const cdf::ChangePlan& stretch = stretches[at++];
-    SL_ASSIGN(scan, duck::scan_changes(*context.connection, table, stretch));
-    const std::string order =
-        stretch.commits.size() > 1 ? fmt::format(" ORDER BY {}", cdf::kCommitVersionColumn) : "";
-    return std::optional(fmt::format("SELECT * FROM {} AS changes{}", scan->sql(), order));
+    return queries.next(*context.connection);
   };
   auto shown = show(next);
   if (shown.ok()) return {};
-  auto missing = find_missing();
+  auto missing = queries.find_missing();
   return missing ? *std::move(missing) : std::move(shown).error();
 }
 
 }  // namespace
+
+Result<ChangeQueries> ChangeQueries::of(delta::Table table, cdf::ChangePlan plan) {
+  constexpr int64_t kRowsAtATime = 1'000'000;
+  ChangeQueries queries(std::move(table), cdf::split_plan(std::move(plan), kRowsAtATime));
+  if (queries.pieces_.size() > 1) {
+    if (auto missing = queries.find_missing()) return *std::move(missing);
+  }
+  return queries;
+}
+
+Result<std::optional<std::string>> ChangeQueries::next(duck::Connection& connection) {
+  if (next_ == pieces_.size()) return std::optional<std::string>();
+  const cdf::ChangePlan& piece = pieces_[next_++];
+  SL_ASSIGN(scan_, duck::scan_changes(connection, table_, piece));
+  const std::string order =
+      piece.commits.size() > 1 ? fmt::format(" ORDER BY {}", cdf::kCommitVersionColumn) : "";
+  return std::optional(fmt::format("SELECT * FROM {} AS changes{}", scan_->sql(), order));
+}
+
+std::optional<Error> ChangeQueries::find_missing() const {
+  for (const cdf::ChangePlan& piece : pieces_) {
+    if (auto missing = cdf::find_missing_file(table_.store().get(), piece)) return missing;
+  }
+  return std::nullopt;
+}
 
 Result<delta::Table> feed_table_at(const Context& context, const std::string& path) {
   sql::TableName name;

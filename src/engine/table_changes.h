@@ -5,9 +5,15 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cdf/plan.h"
+#include "delta/snapshot.h"
+#include "duck/delta_io.h"
 #include "duck/render.h"
 #include "engine/context.h"
 
@@ -24,6 +30,30 @@ Result<delta::Table> feed_table_at(const Context& context, const std::string& pa
 
 // The setting under which ends after the newest commit are no errors.
 bool tolerates_out_of_range(const Context& context);
+
+// The changes of a plan by version, as queries of pieces that are read one after the other: sorting
+// them all would take as much memory, and disk, as there are changes; commits are in order already.
+class ChangeQueries {
+ public:
+  // Nothing is given of changes that cannot be given to their end. Errors: kNotFound
+  // DELTA_CHANGE_DATA_FILE_NOT_FOUND.
+  static Result<ChangeQueries> of(delta::Table table, cdf::ChangePlan plan);
+
+  // The next query, which can be run until this is called again or the object is gone; nullopt:
+  // there is none any more. Errors: as scan_changes.
+  Result<std::optional<std::string>> next(duck::Connection& connection);
+  // After reading failed: the first file that is gone, with its version.
+  std::optional<Error> find_missing() const;
+
+ private:
+  ChangeQueries(delta::Table table, std::vector<cdf::ChangePlan> pieces)
+      : table_(std::move(table)), pieces_(std::move(pieces)) {}
+
+  delta::Table table_;
+  std::vector<cdf::ChangePlan> pieces_;
+  size_t next_ = 0;
+  std::unique_ptr<duck::Scan> scan_;
+};
 
 // Prints the rows of some queries as one document.
 using ShowRows = std::function<Status(const duck::NextQuery& next)>;
