@@ -3,6 +3,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "delta/parquet_footer.h"
 #include "pipeline/file_formats.h"
 
 namespace strandline::pipeline {
@@ -68,6 +69,23 @@ Result<std::vector<ConsumedFile>> without_empty(storage::Store& store,
   return out;
 }
 
+// The columns of the files, by their footers. One that has none is named.
+Result<std::vector<duck::ResultColumn>> describe_files(const FilesToRead& read,
+                                                       const std::vector<ConsumedFile>& files,
+                                                       const std::string& relation) {
+  auto found = read.connection.describe("SELECT * FROM " + relation);
+  if (found.ok() || found.error().code != "ENGINE_ERROR") return found;
+  for (const auto& file : files) {
+    SL_ASSIGN(const auto info, read.store.stat(file.path));
+    const auto footer = delta::read_parquet_footer(&read.store, file.path, info.size_bytes);
+    if (!footer.ok() && footer.error().code == "PARQUET_FOOTER_DAMAGED")
+      return invalid_data("FAILED_READ_FILE.CANNOT_READ_FILE_FOOTER",
+                          "file '{}' {}: put a whole one in its place, or take it away", file.path,
+                          footer.error().message);
+  }
+  return found;
+}
+
 }  // namespace
 
 Result<std::string> parquet_relation(const FilesToRead& read, const Schema& schema,
@@ -78,7 +96,7 @@ Result<std::string> parquet_relation(const FilesToRead& read, const Schema& sche
       fmt::format("read_parquet({}, union_by_name=true, hive_partitioning=false{}{})",
                   path_list(files), places.path ? ", filename='__strandline_path'" : "",
                   places.index ? ", file_row_number=true" : "");
-  SL_ASSIGN(const auto found, read.connection.describe("SELECT * FROM " + relation));
+  SL_ASSIGN(const auto found, describe_files(read, files, relation));
   SL_TRY(check_parquet_names(read.connection, files, found, &schema));
   std::string select;
   for (size_t i = 0; i < schema.fields.size(); ++i) {
@@ -125,10 +143,10 @@ Result<std::string> parquet_relation(const FilesToRead& read, const Schema& sche
 Result<Schema> parquet_columns(const FilesToRead& read) {
   SL_ASSIGN(const auto files, without_empty(read.store, read.files));
   if (files.empty()) return Schema();
-  SL_ASSIGN(const auto columns, read.connection.describe(fmt::format(
-                                    "SELECT * FROM read_parquet({}, union_by_name=true, "
-                                    "hive_partitioning=false)",
-                                    path_list(files))));
+  SL_ASSIGN(const auto columns, describe_files(read, files,
+                                               fmt::format("read_parquet({}, union_by_name=true, "
+                                                           "hive_partitioning=false)",
+                                                           path_list(files))));
   SL_TRY(check_parquet_names(read.connection, files, columns, nullptr));
   Schema schema;
   for (const auto& column : columns) {
