@@ -17,6 +17,7 @@
 #include "duck/round_shortest.h"
 #include "duck/row_id_function.h"
 #include "duck/value_text.h"
+#include "duck/zero_signs.h"
 
 namespace strandline::duck {
 namespace {
@@ -72,6 +73,7 @@ class EngineDatabase final : public Database, public std::enable_shared_from_thi
   const std::shared_ptr<KeyFilters>& key_filters() const { return key_filters_; }
   const std::shared_ptr<Curves>& curves() const { return curves_; }
   const std::shared_ptr<RowIdCollectors>& row_id_collectors() const { return row_id_collectors_; }
+  const std::shared_ptr<ZeroSignsOfColumns>& zero_signs() const { return zero_signs_; }
 
  private:
   duckdb_database raw_;
@@ -80,6 +82,7 @@ class EngineDatabase final : public Database, public std::enable_shared_from_thi
   std::shared_ptr<KeyFilters> key_filters_ = std::make_shared<KeyFilters>();
   std::shared_ptr<Curves> curves_ = std::make_shared<Curves>();
   std::shared_ptr<RowIdCollectors> row_id_collectors_ = std::make_shared<RowIdCollectors>();
+  std::shared_ptr<ZeroSignsOfColumns> zero_signs_ = std::make_shared<ZeroSignsOfColumns>();
 };
 
 // The engine's own limit for a process that shall stay below target_bytes: its peak lies up to
@@ -357,6 +360,7 @@ Result<std::shared_ptr<Database>> Database::open(const DatabaseOptions& options)
   SL_TRY(register_key_filter_function(raw(*connection), database->key_filters()));
   SL_TRY(register_curve_function(raw(*connection), database->curves()));
   SL_TRY(register_row_id_function(raw(*connection), database->row_id_collectors()));
+  SL_TRY(register_zero_signs_functions(raw(*connection), database->zero_signs()));
   SL_TRY(register_json_fields_function(raw(*connection)));
   SL_TRY(register_boolean_only(raw(*connection)));
   SL_TRY(register_decimal_quotient(raw(*connection)));
@@ -420,6 +424,10 @@ std::shared_ptr<KeyFilters> key_filters(Connection& connection) {
 
 std::shared_ptr<RowIdCollectors> row_id_collectors(Connection& connection) {
   return static_cast<EngineConnection&>(connection).database().row_id_collectors();
+}
+
+std::shared_ptr<ZeroSignsOfColumns> zero_signs(Connection& connection) {
+  return static_cast<EngineConnection&>(connection).database().zero_signs();
 }
 
 std::shared_ptr<Curves> curves(Connection& connection) {

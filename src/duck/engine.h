@@ -20,6 +20,7 @@ struct FileSet;        // file_sets.h
 class KeyFilterBits;   // key_filter.cc
 class CurveRanges;     // curve.h
 class RowIdCollector;  // row_id_function.h
+class ZeroSigns;       // zero_signs.h
 
 // Owns a C handle; destroy sets it to null.
 template <typename T, void (*destroy)(T*)>
@@ -78,6 +79,7 @@ std::shared_ptr<Registry<FileSet>> file_sets(Connection& connection);
 std::shared_ptr<Registry<KeyFilterBits>> key_filters(Connection& connection);
 std::shared_ptr<Registry<CurveRanges>> curves(Connection& connection);
 std::shared_ptr<Registry<RowIdCollector>> row_id_collectors(Connection& connection);
+std::shared_ptr<Registry<ZeroSigns>> zero_signs(Connection& connection);
 
 // Runs one statement and hands over its chunks as they are made; nothing is kept. on_columns is
 // called once, before the first chunk; the columns are there until stream returns, and so long the

@@ -12,6 +12,7 @@
 #include "duck/engine.h"
 #include "duck/names.h"
 #include "duck/statistics.h"
+#include "duck/zero_signs.h"
 
 namespace strandline::duck {
 namespace {
@@ -278,6 +279,11 @@ class FileWriter {
         definition_(definition),
         options_(options),
         mode_(column_mode(definition)) {}
+  FileWriter(const FileWriter&) = delete;
+  FileWriter& operator=(const FileWriter&) = delete;
+  ~FileWriter() {
+    for (const auto& [number, signs] : zeros_) zero_signs(connection_)->remove(number);
+  }
 
   Result<std::vector<delta::AddFile>> run(const std::string& query) {
     Status done = write(query);
@@ -300,11 +306,17 @@ class FileWriter {
   Result<std::string> inner_field_ids(const DataType& type) const;
   Status write_staged(const std::string& query);
   Result<std::vector<Partition>> stage(const std::string& query);
+  // The rows as files, whose zeros keep their signs.
   Status copy(const std::string& select, const std::vector<std::optional<std::string>>& values);
+  Status copy(const std::string& select, const std::vector<std::optional<std::string>>& values,
+              const std::string& options);
+  // A value of a column on its way into a file.
+  std::string watched(const std::string& value, const DataType& type);
   Status finish(const WrittenFile& file, const std::string& directory,
                 const std::vector<std::optional<std::string>>& values);
   Status check_nulls(const WrittenFile& file) const;
   void remove_files();
+  void remove_files(const std::string& directory, const std::string& prefix);
   bool is_partition_column(const std::string& name) const {
     const auto& names = definition_.metadata.partition_columns;
     return std::any_of(names.begin(), names.end(),
@@ -325,7 +337,17 @@ class FileWriter {
   // Absolute directories that may hold files of this call, and how their names start.
   std::vector<std::pair<std::string, std::string>> places_;
   std::vector<delta::AddFile> files_;
+  // Of the FLOAT and DOUBLE columns, by number in the registry.
+  std::vector<std::pair<int64_t, std::shared_ptr<const ZeroSigns>>> zeros_;
 };
+
+std::string FileWriter::watched(const std::string& value, const DataType& type) {
+  if (type.id != TypeId::kFloat && type.id != TypeId::kDouble) return value;
+  auto signs = std::make_shared<const ZeroSigns>();
+  zeros_.emplace_back(zero_signs(connection_)->add(signs), signs);
+  return fmt::format("sl_see_zeros_of_{}({}, {})", type.id == TypeId::kFloat ? "float" : "double",
+                     zeros_.back().first, value);
+}
 
 // The query's column for a field, cast to the field's type.
 Result<std::string> FileWriter::input(const Field& field,
@@ -440,8 +462,8 @@ Status FileWriter::plan(const std::string& query) {
     const std::string strict = field.nullable  ? inner
                                : inner.empty() ? field.name
                                                : field.name + " or " + inner;
-    std::string in_file =
-        guarded(to_file(own, field.type, mode_), broken, null_violation(strict, table_.path()));
+    std::string in_file = guarded(watched(to_file(own, field.type, mode_), field.type), broken,
+                                  null_violation(strict, table_.path()));
     stored_values.push_back(guarded(in_file, inner_violation(own, field.type, MemberRule::kVoid, 0),
                                     void_violation(field.name, table_.path())));
   }
@@ -571,6 +593,22 @@ Result<std::vector<Partition>> FileWriter::stage(const std::string& query) {
 
 Status FileWriter::copy(const std::string& select,
                         const std::vector<std::optional<std::string>>& values) {
+  const size_t files_before = files_.size();
+  for (const auto& [number, signs] : zeros_) signs->forget();
+  SL_TRY(copy(select, values, copy_options_));
+  if (std::none_of(zeros_.begin(), zeros_.end(),
+                   [](const auto& column) { return column.second->has_both(); })) {
+    return {};
+  }
+  // Rare enough for a second try: to write every file without dictionaries would cost space.
+  remove_files(places_.back().first, places_.back().second);
+  files_.resize(files_before);
+  return copy(select, values, copy_options_ + ", DICTIONARY_SIZE_LIMIT 0");
+}
+
+Status FileWriter::copy(const std::string& select,
+                        const std::vector<std::optional<std::string>>& values,
+                        const std::string& options) {
   std::string directory = options_.change_data ? "_change_data/" : "";  // relative to the table
   for (size_t p = 0; p < values.size(); ++p) {
     directory += directory_name(file_name(*partition_columns_[p], mode_), values[p]) + "/";
@@ -596,11 +634,10 @@ Status FileWriter::copy(const std::string& select,
     }
     return {};
   };
-  auto copied =
-      stream(connection_,
-             fmt::format("COPY ({}) TO {} ({}, FILENAME_PATTERN {})", select,
-                         quote_literal(absolute), copy_options_, quote_literal(prefix + "{i}")),
-             on_columns, on_chunk);
+  auto copied = stream(connection_,
+                       fmt::format("COPY ({}) TO {} ({}, FILENAME_PATTERN {})", select,
+                                   quote_literal(absolute), options, quote_literal(prefix + "{i}")),
+                       on_columns, on_chunk);
   if (!copied.ok()) {
     Error error = std::move(copied).error();
     const bool is_ours = error.message.find(absolute + "/" + prefix) != std::string::npos ||
@@ -645,14 +682,16 @@ Status FileWriter::finish(const WrittenFile& file, const std::string& directory,
 // Whatever this call wrote, in part or whole. Best effort: what stays is an orphan that no reader
 // sees, and the first error is the one to report.
 void FileWriter::remove_files() {
-  for (const auto& [directory, prefix] : places_) {
-    const auto entries = table_.store()->list(directory);
-    if (!entries.ok()) continue;
-    for (const storage::FileInfo& entry : *entries) {
-      const std::string name = entry.path.substr(entry.path.rfind('/') + 1);
-      if (name.starts_with(prefix) || name.starts_with("tmp_" + prefix)) {
-        (void)table_.store()->remove(entry.path);
-      }
+  for (const auto& [directory, prefix] : places_) remove_files(directory, prefix);
+}
+
+void FileWriter::remove_files(const std::string& directory, const std::string& prefix) {
+  const auto entries = table_.store()->list(directory);
+  if (!entries.ok()) return;
+  for (const storage::FileInfo& entry : *entries) {
+    const std::string name = entry.path.substr(entry.path.rfind('/') + 1);
+    if (name.starts_with(prefix) || name.starts_with("tmp_" + prefix)) {
+      (void)table_.store()->remove(entry.path);
     }
   }
 }
