@@ -11,6 +11,7 @@
 #include "delta/column_rules.h"
 #include "delta/definition.h"
 #include "delta/features.h"
+#include "delta/text_length.h"
 #include "delta/type_widening.h"
 
 namespace strandline::delta {
@@ -500,6 +501,34 @@ Status Alteration::change_type(const FieldPath& path, const DataType& type) {
                    }));
   if (!changes) return {};
   SL_TRY(check_dependents(path, "changed"));
+  return replace_schema(std::move(schema));
+}
+
+Status Alteration::change_text_type(const FieldPath& path, const std::string& sized_type) {
+  const Field* const before = find_field(schema_, path);
+  if (before == nullptr) return no_column(path, path.size() - 1);
+  if (path.size() != 1 && sized_type.empty()) return {};
+  Field after = *before;
+  set_text_type(&after, sized_type);
+  if (declared_type(after) == declared_type(*before)) return {};
+  const auto refused = [&](const std::string& why) {
+    return invalid_argument("NOT_SUPPORTED_CHANGE_COLUMN",
+                            "column {} cannot change from {} to {}: {}", to_string(path),
+                            declared_type(*before), declared_type(after), why);
+  };
+  if (path.size() != 1) return refused("lengths are kept for the columns of a table alone");
+  SL_ASSIGN(const auto old_length, text_length(*before));
+  SL_ASSIGN(const auto new_length, text_length(after));
+  if (new_length) {
+    if (!old_length || new_length->length < old_length->length)
+      return refused("texts that are there may be longer; use a CHECK constraint");
+    if (new_length->is_char) return refused("texts that are there lack the blanks; use VARCHAR");
+  }
+  Schema schema = schema_;
+  SL_TRY(edit_field(&schema.fields, path, [&](Field* field) -> Status {
+    set_text_type(field, sized_type);
+    return {};
+  }));
   return replace_schema(std::move(schema));
 }
 

@@ -73,6 +73,10 @@ class Alteration {
   // Errors: DELTA_CANNOT_CHANGE_DATA_TYPE, DELTA_ALTER_TABLE_CHANGE_TYPE_NOT_ENABLED (a type that
   // could be widened with delta.enableTypeWidening), and as for renaming.
   Status change_type(const FieldPath& path, const DataType& type);
+  // "varchar(5)" or "char(5)" for a STRING column that is no longer than this, "" for STRING; other
+  // columns have none. Errors: NOT_SUPPORTED_CHANGE_COLUMN where texts that are there, or their
+  // padding, may not fit.
+  Status change_text_type(const FieldPath& path, const std::string& sized_type);
   // nullopt takes the comment away.
   Status change_comment(const FieldPath& path, const std::optional<std::string>& comment);
   // SQL text of the default of rows to come; nullopt drops it. Errors: DELTA_OPERATION_NOT_ALLOWED

@@ -9,7 +9,8 @@
 #include "base/secrets.h"
 #include "duck/boolean_only.h"
 #include "duck/curve_function.h"
-#include "duck/decimal_quotient.h"
+#include "duck/decimal_text.h"
+#include "duck/double_text.h"
 #include "duck/engine.h"
 #include "duck/file_sets.h"
 #include "duck/json_fields.h"
@@ -363,7 +364,8 @@ Result<std::shared_ptr<Database>> Database::open(const DatabaseOptions& options)
   SL_TRY(register_zero_signs_functions(raw(*connection), database->zero_signs()));
   SL_TRY(register_json_fields_function(raw(*connection)));
   SL_TRY(register_boolean_only(raw(*connection)));
-  SL_TRY(register_decimal_quotient(raw(*connection)));
+  SL_TRY(register_decimal_functions(raw(*connection)));
+  SL_TRY(register_double_text(raw(*connection)));
   SL_TRY(register_round_shortest(raw(*connection)));
   return std::shared_ptr<Database>(std::move(database));
 }

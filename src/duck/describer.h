@@ -6,6 +6,10 @@
 
 namespace strandline::duck {
 
+// The columns of a query, with VOID for NULL, which the engine says is an INTEGER. Nothing is run.
+Result<std::vector<ResultColumn>> describe_with_voids(Connection& connection,
+                                                      const std::string& query);
+
 // Asks the connection, which must live as long. Nothing is run.
 sql::DescribeQuery describer(Connection& connection);
 

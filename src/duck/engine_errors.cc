@@ -206,8 +206,30 @@ std::string spark_type(const std::string& engine_type) {
   return found == kNames.end() ? engine_type : found->second;
 }
 
+namespace {
+
+// An error of one row at the only expression that can have caused it, else at the statement.
+Error at_its_cause(Error error, const sql::Statement& statement) {
+  static const std::map<std::string, sql::FailingValue> kCauses = {
+      {"DIVIDE_BY_ZERO", sql::FailingValue::kDivision},
+      {"REMAINDER_BY_ZERO", sql::FailingValue::kDivision},
+      {kBadCast, sql::FailingValue::kCast},
+      {kCastOverflow, sql::FailingValue::kCast},
+      {"CANNOT_PARSE_TIMESTAMP", sql::FailingValue::kCast},
+      {"ARITHMETIC_OVERFLOW", sql::FailingValue::kArithmetic},
+  };
+  const auto cause = kCauses.find(error.code);
+  // A value that enters a column is cast by no expression of the statement.
+  const bool of_column = error.message.find(" in column ") != std::string::npos;
+  if (!error.place && cause != kCauses.end() && !of_column)
+    error.place = sql::place_of_failure(statement, cause->second);
+  return at(std::move(error), statement.place);
+}
+
+}  // namespace
+
 Error in_users_words(Error error, const sql::Statement& statement) {
-  if (error.code != "ENGINE_ERROR") return at(std::move(error), statement.place);
+  if (error.code != "ENGINE_ERROR") return at_its_cause(std::move(error), statement);
   // What this program was doing may stand before what the engine says.
   static const std::regex kClass(
       R"re(: (?:Binder|Conversion|Out of Range|Invalid Input|Catalog|Not implemented) Error: )re");
@@ -238,7 +260,7 @@ Error in_users_words(Error error, const sql::Statement& statement) {
     }
     break;
   }
-  return at(std::move(error), statement.place);
+  return at_its_cause(std::move(error), statement);
 }
 
 Error in_users_words(Error error, const sql::QueryPtr& query, const SourcePlace& place) {

@@ -10,8 +10,9 @@
 namespace strandline::duck {
 
 // An error of the code ENGINE_ERROR by the table of messages, at the place of the name it speaks of
-// where the statement has that, else at its own place, else at the statement's. The text that the
-// engine was asked with is never shown. Other errors only get the statement's place.
+// where the statement has that, at the one expression that can have failed so, else at its own
+// place, else at the statement's. The text that the engine was asked with is never shown. Other
+// errors only get a place.
 Error in_users_words(Error error, const sql::Statement& statement);
 // The same of a query without a statement around it, which may be null, and the place that stands
 // for the whole.

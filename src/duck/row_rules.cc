@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 
 #include "base/error.h"
-#include "base/json.h"
+#include "delta/text_length.h"
 #include "sql/duckdb_printer.h"
 #include "sql/parser.h"
 
@@ -147,41 +146,23 @@ Status RowRules::add(const delta::ColumnRule& rule, const Schema& schema) {
   return {};
 }
 
-// CHAR(n) and VARCHAR(n) of other writers: STRING columns whose metadata holds the type. Blanks at
-// the end are cut to the length, a CHAR is filled up with them.
+// Blanks at the end are cut to the length, a CHAR is filled up with them.
 Status RowRules::add_length(const Field& field) {
-  const auto found = field.metadata.find("__CHAR_VARCHAR_TYPE_STRING");
-  if (found == field.metadata.end()) return {};
-  const auto json = Json::parse(found->second);
-  const std::string type = json.ok() && json->is_string() ? json->text() : "";
-  const bool is_char = type.starts_with("char(");
-  const size_t open = type.find('(');
-  int64_t length = 0;
-  const auto parsed =
-      open == std::string::npos
-          ? std::from_chars_result{nullptr, std::errc::invalid_argument}
-          : std::from_chars(type.data() + open + 1, type.data() + type.size(), length);
-  const bool plain = field.type.id == TypeId::kString &&
-                     (is_char || type.starts_with("varchar(")) && parsed.ec == std::errc() &&
-                     parsed.ptr + 1 == type.data() + type.size() && *parsed.ptr == ')';
-  if (!plain) {
-    return unsupported("UNSUPPORTED_CHAR_OR_VARCHAR_AS_STRING",
-                       "column {} holds {}, whose lengths cannot be checked: write the table with "
-                       "the engine that made it",
-                       field.name, type.empty() ? found->second : type);
-  }
+  SL_ASSIGN(const auto limit, delta::text_length(field));
+  if (!limit) return {};
+  const int64_t length = limit->length;
   const std::string name = quote_name(field.name);
-  checks_.push_back(
-      {fmt::format("length({}) > {}", name, length),
-       fmt::format("concat({}, length({}), ' characters')",
-                   quote_literal(fmt::format(
-                       "[EXCEED_LIMIT_LENGTH] column {} is {}, but a row has ", field.name, type)),
-                   name)});
+  checks_.push_back({fmt::format("length({}) > {}", name, length),
+                     fmt::format("concat({}, length({}), ' characters')",
+                                 quote_literal(fmt::format(
+                                     "[EXCEED_LIMIT_LENGTH] column {} is {}, but a row has ",
+                                     field.name, delta::declared_type(field))),
+                                 name)});
   std::string value = fmt::format(
       "CASE WHEN length({0}) > {1} THEN rpad(rtrim({0}, ' '), CAST(greatest({1}, length(rtrim({0}, "
       "' '))) AS INTEGER), ' ') ELSE {0} END",
       name, length);
-  if (is_char)
+  if (limit->is_char)
     value =
         fmt::format("rpad({0}, CAST(greatest(length({0}), {1}) AS INTEGER), ' ')", value, length);
   lengths_.push_back({field.name, std::move(value)});

@@ -128,7 +128,7 @@ TEST_F(RowRulesTest, TextHasTheLengthOfItsColumn) {
   EXPECT_EQ(apply(rows("('abc', 'a'), ('ab   ', 'abc  '), ('é', ''), (NULL, NULL)")),
             "abc a   \nab  abc \né     \nNULL NULL \n");
   EXPECT_EQ(apply(rows("('abcd', 'a')")),
-            "EXCEED_LIMIT_LENGTH: column v is varchar(3), but a row has 4 characters");
+            "EXCEED_LIMIT_LENGTH: column v is VARCHAR(3), but a row has 4 characters");
   EXPECT_THAT(apply(rows("('a', 'abcd ')")), HasSubstr("EXCEED_LIMIT_LENGTH"));
   field("c").metadata[key] = "\"array<char(3)>\"";
   EXPECT_THAT(apply(rows("('a', 'a')")), HasSubstr("UNSUPPORTED_CHAR_OR_VARCHAR_AS_STRING"));

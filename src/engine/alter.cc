@@ -128,6 +128,36 @@ class Alter {
                   }));
   }
 
+  Status run(const sql::ReplaceColumns& replace) {
+    SL_TRY(refuse_pipeline_definition(found_, "REPLACE COLUMNS"));
+    std::string shown;
+    for (const auto& column : replace.columns) {
+      if (column.path.parts.size() > 1) {
+        return at(invalid_argument("DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP",
+                                   "REPLACE COLUMNS takes whole columns, not {}",
+                                   sql::to_string(column.path)),
+                  column.path.place);
+      }
+      shown += (shown.empty() ? "" : ", ") + column_text(column.path.parts, column.definition.type);
+    }
+    return commit({"REPLACE COLUMNS", {{"columns", shown}}},
+                  [&](const delta::Snapshot& snapshot, Alteration* alteration) -> Status {
+                    auto replaced = replace_columns(snapshot, replace, alteration);
+                    if (!replaced.ok())
+                      return at(std::move(replaced).error(), replace.columns[0].path.place);
+                    return {};
+                  });
+  }
+
+  Status run(const sql::DropFeature& drop) {
+    const auto& name = drop.feature.text;
+    return at(unsupported("UNSUPPORTED_CONSTRUCT",
+                          "ALTER TABLE ... DROP FEATURE {} is not supported: write the rows into a "
+                          "new table with CREATE TABLE ... AS SELECT",
+                          name),
+              drop.feature.place);
+  }
+
   Status run(const sql::AlterColumns& alter) {
     std::string shown;
     for (const auto& change : alter.changes) {
@@ -222,7 +252,10 @@ class Alter {
   Status change_column(const delta::Snapshot& snapshot, const sql::ColumnChange& change,
                        Alteration* alteration) const {
     const FieldPath& path = change.column.parts;
-    if (change.type) SL_TRY(alteration->change_type(path, *change.type));
+    if (change.type) {
+      SL_TRY(alteration->change_type(path, *change.type));
+      SL_TRY(alteration->change_text_type(path, change.sized_type));
+    }
     if (change.comment) SL_TRY(alteration->change_comment(path, change.comment));
     if (change.position) SL_TRY(alteration->move_column(path, position_of(change.position)));
     if (change.nullable && *change.nullable) SL_TRY(alteration->set_nullable(path));
@@ -240,6 +273,48 @@ class Alter {
       }
     }
     return {};
+  }
+
+  // New columns are added first, so that a table may lose all it had.
+  Status replace_columns(const delta::Snapshot& snapshot, const sql::ReplaceColumns& replace,
+                         Alteration* alteration) const {
+    const auto is_kept = [&](const Field& field) {
+      return std::any_of(replace.columns.begin(), replace.columns.end(), [&](const auto& column) {
+        return same_name(column.definition.name.text, field.name);
+      });
+    };
+    std::vector<FieldPath> gone;
+    for (const auto& field : alteration->schema().fields) {
+      if (!is_kept(field)) gone.push_back({field.name});
+    }
+    auto position = delta::FieldPosition::first();
+    std::vector<std::string> seen;
+    for (const auto& column : replace.columns) {
+      const auto& definition = column.definition;
+      const auto& name = definition.name.text;
+      for (const auto& other : seen) {
+        if (!same_name(other, name)) continue;
+        return invalid_argument("COLUMN_ALREADY_EXISTS", "the column '{}' is declared twice", name);
+      }
+      seen.push_back(name);
+      if (alteration->schema().find(name)) {
+        sql::ColumnChange change;
+        change.column = column.path;
+        change.type = definition.type;
+        change.sized_type = definition.sized_type;
+        change.default_value = definition.default_value;
+        change.default_sql = definition.default_sql;
+        const auto* before = alteration->schema().get(name);
+        if (before->nullable != definition.nullable) change.nullable = definition.nullable;
+        SL_TRY(change_column(snapshot, change, alteration));
+        SL_TRY(alteration->change_comment({name}, definition.comment));
+        SL_TRY(alteration->move_column({name}, position));
+      } else {
+        SL_TRY(alteration->add_columns({{{}, pipeline::declared_field(definition), position}}));
+      }
+      position = delta::FieldPosition::behind(name);
+    }
+    return gone.empty() ? Status() : alteration->drop_columns(gone);
   }
 
   Result<std::string> scan(const delta::Snapshot& snapshot, Relations* relations) const {

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "delta/column_rules.h"
+#include "duck/describer.h"
 #include "engine/conditions.h"
 #include "sql/duckdb_printer.h"
 #include "sql/parser.h"
@@ -153,22 +154,15 @@ Result<std::string> cast_text(const Item& from, const DataType& to, const CastPl
         failing("CAST_OVERFLOW", "the value ", value,
                 " does not fit " + to_sql(to) + " exactly" + place.where()));
   }
-  if (to.id == TypeId::kString && (is_integer(type) || type.id == TypeId::kDecimal ||
-                                   type.id == TypeId::kBoolean || type.id == TypeId::kDate)) {
-    return plain;
+  if (to.id == TypeId::kString && type.id != TypeId::kBinary) {
+    const auto text = sql::duckdb_text_of(value, type);
+    return text.empty() ? Result<std::string>(place.misfit()) : text;
   }
   if (type.id == TypeId::kString && (is_numeric(to) || is_time(to) || to.id == TypeId::kBoolean)) {
-    const auto attempt = fmt::format("TRY_CAST({} AS {})", value, target);
-    // The engine would drop whatever follows the day.
-    const auto garbage =
-        to.id == TypeId::kDate
-            ? fmt::format(" OR NOT regexp_full_match({}, '(?s)\\s*[^ T]*[0-9]([ T].*)?\\s*')",
-                          value)
-            : "";
-    return fmt::format(
-        "CASE WHEN {0} IS NULL THEN NULL WHEN {1} IS NULL{3} THEN {2} ELSE {1} END", value, attempt,
-        failing("CAST_INVALID_INPUT", "the text '", value, "' is no " + to_sql(to) + place.where()),
-        garbage);
+    return fmt::format("CASE WHEN {0} IS NULL THEN NULL ELSE coalesce({1}, {2}) END", value,
+                       sql::duckdb_try_cast_of_text(value, to),
+                       failing("CAST_INVALID_INPUT", "the text '", value,
+                               "' is no " + to_sql(to) + place.where()));
   }
   const bool widens_time = (type.id == TypeId::kDate && to.id == TypeId::kTimestamp) ||
                            (type.id == TypeId::kTimestampNtz && to.id == TypeId::kTimestamp) ||
@@ -185,40 +179,6 @@ std::string checked_null(const std::string& text, const Field& column, const std
       duck::quote_literal(fmt::format("[DELTA_NOT_NULL_CONSTRAINT_VIOLATED] column {} of {} is NOT "
                                       "NULL, but a row gives null",
                                       column.name, table)));
-}
-
-// The type with BYTE for each INTEGER in it.
-DataType narrow_integers(const DataType& type) {
-  DataType narrow = type;
-  if (type.id == TypeId::kInteger) return DataType::primitive(TypeId::kByte);
-  if (type.id == TypeId::kStruct) {
-    auto fields = *type.fields;
-    for (auto& field : fields) field.type = narrow_integers(field.type);
-    return DataType::structure(std::move(fields));
-  }
-  if (type.id == TypeId::kArray) return DataType::array(narrow_integers(*type.element));
-  if (type.id == TypeId::kMap)
-    return DataType::map(narrow_integers(*type.key), narrow_integers(*type.element));
-  return narrow;
-}
-
-// The type with VOID for each INTEGER that became a BYTE in the answer.
-DataType with_voids(const DataType& type, const DataType& answer) {
-  if (type.id == TypeId::kInteger && answer.id == TypeId::kByte)
-    return DataType::primitive(TypeId::kVoid);
-  if (type.id != answer.id) return type;
-  if (type.id == TypeId::kStruct && type.fields->size() == answer.fields->size()) {
-    auto fields = *type.fields;
-    for (size_t i = 0; i < fields.size(); ++i)
-      fields[i].type = with_voids(fields[i].type, (*answer.fields)[i].type);
-    return DataType::structure(std::move(fields));
-  }
-  if (type.id == TypeId::kArray) return DataType::array(with_voids(*type.element, *answer.element));
-  if (type.id == TypeId::kMap) {
-    return DataType::map(with_voids(*type.key, *answer.key),
-                         with_voids(*type.element, *answer.element));
-  }
-  return type;
 }
 
 bool has_void(const DataType& type) {
@@ -243,28 +203,7 @@ bool is_identity(const Field& column) {
 Result<std::vector<duck::ResultColumn>> given_columns(duck::Connection& connection,
                                                       const std::string& query) {
   SL_TRY(check_conditions(connection, query));
-  SL_ASSIGN(auto columns, connection.describe(query));
-  std::string aliases;
-  std::string probes;
-  std::vector<size_t> probed;
-  for (size_t i = 0; i < columns.size(); ++i) {
-    aliases += fmt::format("{}c{}", aliases.empty() ? "" : ", ", i);
-    if (!columns[i].has_delta_type) continue;
-    const auto narrowed = narrow_integers(columns[i].type);
-    if (same_type(narrowed, columns[i].type)) continue;
-    // NULL takes the type of its companion, a true INTEGER keeps its own.
-    probes += fmt::format("{}coalesce(given.c{}, CAST(NULL AS {}))", probed.empty() ? "" : ", ", i,
-                          duck::engine_type(narrowed));
-    probed.push_back(i);
-  }
-  if (probed.empty()) return columns;
-  SL_ASSIGN(const auto answers, connection.describe(fmt::format("SELECT {} FROM ({}) AS given({})",
-                                                                probes, query, aliases)));
-  for (size_t i = 0; i < probed.size(); ++i) {
-    auto& type = columns[probed[i]].type;
-    type = with_voids(type, answers[i].type);
-  }
-  return columns;
+  return duck::describe_with_voids(connection, query);
 }
 
 Status check_identity(const Field& column, bool updates, const std::string& table) {

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "delta/alter.h"
 #include "delta/column_rules.h"
+#include "delta/text_length.h"
 #include "engine/listing.h"
 #include "engine/names.h"
 #include "engine/relations.h"
@@ -20,12 +21,19 @@ namespace {
 using std::string;
 
 // Spark spells types in lower case here.
-string type_text(const DataType& type) {
-  string text = to_sql(type);
+string lower(string text) {
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : static_cast<char>(c);
   });
-  return type.is_nested() ? to_sql(type) : text;
+  return text;
+}
+
+string type_text(const DataType& type) {
+  return type.is_nested() ? to_sql(type) : lower(to_sql(type));
+}
+
+string type_text(const Field& field) {
+  return field.type.is_nested() ? to_sql(field.type) : lower(delta::declared_type(field));
 }
 
 // Names of columns; a name with a dot of its own stands in backquotes.
@@ -89,7 +97,7 @@ Result<string> describe_columns(const Context& context, const FoundTable& found,
   const auto& snapshot = *found.snapshot;
   ColumnListing listing;
   for (const auto& field : snapshot.schema.fields) {
-    listing.add(field.name, type_text(field.type), comment_of(field));
+    listing.add(field.name, type_text(field), comment_of(field));
   }
   const auto& partitions = snapshot.metadata.partition_columns;
   if (!partitions.empty()) {
@@ -97,7 +105,7 @@ Result<string> describe_columns(const Context& context, const FoundTable& found,
     listing.add("# col_name", "data_type", "comment");
     for (const auto& name : partitions) {
       const auto* field = snapshot.schema.get(name);
-      if (field != nullptr) listing.add(name, type_text(field->type), comment_of(*field));
+      if (field != nullptr) listing.add(name, type_text(*field), comment_of(*field));
     }
   }
   const auto clusters = clustering_of(snapshot);
@@ -107,7 +115,7 @@ Result<string> describe_columns(const Context& context, const FoundTable& found,
     for (const auto& path : clusters) {
       const auto* field = delta::find_field(snapshot.schema, path);
       if (field != nullptr) {
-        listing.add(dotted({path})[0], type_text(field->type), comment_of(*field));
+        listing.add(dotted({path})[0], type_text(*field), comment_of(*field));
       }
     }
   }
@@ -123,8 +131,7 @@ Result<string> describe_columns(const Context& context, const FoundTable& found,
       const auto text = value_clause(rule);
       const auto* field = snapshot.schema.get(rule.path[0]);
       if (!text.empty() && field != nullptr) {
-        listing.add(field->name, type_text(field->type),
-                    rule.default_sql ? *rule.default_sql : text);
+        listing.add(field->name, type_text(*field), rule.default_sql ? *rule.default_sql : text);
       }
     }
   }
@@ -179,7 +186,7 @@ Result<string> describe_column(const FoundTable& found, const sql::ColumnPath& p
   auto listing = items("info_name", "info_value");
   listing.add(
       {"'col_name'", Listing::text(path.parts.size() == 1 ? field->name : sql::to_string(path))});
-  listing.add({"'data_type'", Listing::text(type_text(field->type))});
+  listing.add({"'data_type'", Listing::text(type_text(*field))});
   listing.add({"'comment'", Listing::text(comment_of(*field))});
   return listing.query();
 }

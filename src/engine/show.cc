@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "delta/text_length.h"
 #include "engine/describe.h"
 #include "engine/listing.h"
 #include "engine/names.h"
@@ -118,8 +119,9 @@ Result<string> create_table_text(const Context& context, const FoundTable& found
   for (const auto& field : snapshot.schema.fields) {
     const auto* rule = rules.find(field.name);
     const auto value = rule == nullptr ? "" : value_clause(*rule);
-    add(fmt::format("{} {}{}{}{}", quoted(field.name), type_ddl(field.type),
-                    value.empty() ? "" : " ", value, column_clauses(field)));
+    const auto type = field.type.is_nested() ? type_ddl(field.type) : delta::declared_type(field);
+    add(fmt::format("{} {}{}{}{}", quoted(field.name), type, value.empty() ? "" : " ", value,
+                    column_clauses(field)));
   }
   for (const auto& check : rules.checks) {
     add(fmt::format("CONSTRAINT {} CHECK ({})", quoted(check.name), check.sql));

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "delta/column_rules.h"
+#include "delta/text_length.h"
 #include "duck/check_rules.h"
 #include "duck/row_rules.h"
 #include "sql/duckdb_printer.h"
@@ -11,6 +12,7 @@ namespace strandline::pipeline {
 
 Field declared_field(const sql::ColumnDefinition& column) {
   Field field{column.name.text, column.type, column.nullable, {}};
+  delta::set_text_type(&field, column.sized_type);
   if (column.comment) field.metadata["comment"] = json_string(*column.comment);
   if (column.default_value != nullptr) delta::set_default(&field, column.default_sql);
   if (column.generated_as != nullptr) delta::set_generated(&field, column.generated_sql);

@@ -271,6 +271,12 @@ class Checker {
       }
       for (const auto& column : options.columns) {
         check_computed(column, dataset, cdc);
+        if (column.sized_type.empty()) continue;
+        fail(column.name.place,
+             unsupported("UNSUPPORTED_CONSTRUCT",
+                         "column '{}' of '{}' is {}, and a pipeline keeps no lengths: use STRING, "
+                         "and EXPECT (length({}) <= n) where the length matters",
+                         column.name.text, dataset.shown, column.sized_type, column.name.text));
       }
       if (snapshots != nullptr && other != nullptr) {
         fail(other->place,

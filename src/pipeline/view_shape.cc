@@ -183,6 +183,7 @@ ViewShape other(std::string why) {
 
 // A query that groups: its groups are known by the columns of the result that are no aggregates.
 ViewShape grouped(const sql::Query& query, const sql::Select& select, Reader& reader) {
+  if (!select.groupings.empty()) return other("it groups by several sets of columns at once");
   reader.enter(query);
   if (auto why = reader.of_relation(select.from); !why.empty()) return other(std::move(why));
   if (auto why = reader.of_expression(select.where); !why.empty()) return other(std::move(why));

@@ -229,6 +229,53 @@ std::optional<SourcePlace> place_of_column(const Statement& statement, const std
   return place;
 }
 
+namespace {
+
+bool fails_as(const Expr& node, FailingValue what) {
+  const auto* binary = node.as<Binary>();
+  const auto* call = node.as<Call>();
+  const auto called = [&](std::initializer_list<std::string_view> names) {
+    return call != nullptr && std::find(names.begin(), names.end(), call->name.text) != names.end();
+  };
+  switch (what) {
+    case FailingValue::kDivision:
+      return (binary != nullptr &&
+              (binary->op == BinaryOp::kDivide || binary->op == BinaryOp::kIntegerDivide ||
+               binary->op == BinaryOp::kModulo)) ||
+             called({"mod"});
+    case FailingValue::kCast: {
+      const auto* cast = node.as<Cast>();
+      const auto* literal = cast == nullptr ? nullptr : cast->value->as<Literal>();
+      if (literal != nullptr && literal->type == TypeId::kVoid) return false;
+      return (cast != nullptr && !cast->try_cast && cast->type.id != TypeId::kString) ||
+             called({"int", "bigint", "smallint", "tinyint", "float", "double", "decimal",
+                     "boolean", "date", "timestamp", "to_date", "to_timestamp", "to_timestamp_ltz",
+                     "to_timestamp_ntz"});
+    }
+    case FailingValue::kArithmetic:
+      return (binary != nullptr &&
+              (binary->op == BinaryOp::kAdd || binary->op == BinaryOp::kSubtract ||
+               binary->op == BinaryOp::kMultiply)) ||
+             called({"sum", "abs", "factorial", "pow", "power"});
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<SourcePlace> place_of_failure(const Statement& statement, FailingValue what) {
+  std::optional<SourcePlace> place;
+  bool several = false;
+  Walker walker;
+  walker.on_expr = [&](const Expr& node) {
+    if (!fails_as(node, what) || node.place.line <= 0) return;
+    several = several || place.has_value();
+    place = node.place;
+  };
+  walker.statement(statement);
+  return several ? std::nullopt : place;
+}
+
 std::vector<Name> nondeterministic_calls(const Query& query) {
   std::vector<Name> found;
   Walker walker;

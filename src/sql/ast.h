@@ -56,6 +56,7 @@ struct IdentityDefinition {
 struct ColumnDefinition {
   Name name;
   DataType type;
+  std::string sized_type;  // "varchar(5)", "char(5)" where a STRING is declared so; else ""
   bool nullable = true;
   std::optional<std::string> comment;
   ExprPtr default_value;
@@ -218,6 +219,15 @@ struct NewColumn {
 struct AddColumns {
   std::vector<NewColumn> columns;
 };
+// The columns that the table has afterwards, in their order.
+struct ReplaceColumns {
+  std::vector<NewColumn> columns;
+};
+// DROP FEATURE name [TRUNCATE HISTORY]
+struct DropFeature {
+  Name feature;
+  bool truncate_history = false;
+};
 struct RenameColumn {
   ColumnPath column;
   Name new_name;
@@ -230,6 +240,7 @@ struct DropColumns {
 struct ColumnChange {
   ColumnPath column;
   std::optional<DataType> type;
+  std::string sized_type;  // of the new type, as in ColumnDefinition
   std::optional<bool> nullable;
   std::optional<std::string> comment;
   bool drop_default = false;
@@ -257,7 +268,8 @@ struct RenameTable {
 struct AlterTable {
   TableName table;
   std::variant<SetTableProperties, UnsetTableProperties, AddColumns, RenameColumn, DropColumns,
-               AlterColumns, AddConstraint, DropConstraint, SetClustering, RenameTable>
+               AlterColumns, AddConstraint, DropConstraint, SetClustering, RenameTable,
+               ReplaceColumns, DropFeature>
       action;
 };
 // COMMENT ON {TABLE | COLUMN | SCHEMA} name IS 'text' | NULL

@@ -1,5 +1,6 @@
 // Function calls as DuckDB text.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -342,6 +343,7 @@ std::string DuckdbPrinter::call(const Expr& node, const Call& call) {
     return "";
   }
   check_merged(call);
+  const Call merged = merged_arguments(call);
   if (function->form != "!") {
     if (call.ignore_nulls || !call.within_group.empty()) {
       fail_unsupported(node.place,
@@ -350,22 +352,34 @@ std::string DuckdbPrinter::call(const Expr& node, const Call& call) {
                        "");
       return "";
     }
-    return fill_form(*function, call);
+    if (options_.describe && aggregate && !call.args.empty()) {
+      // The greatest by what sorts as Spark has it.
+      const std::string& name = call.name.text;
+      const bool by = name == "max_by" || name == "min_by";
+      if ((by || name == "max" || name == "min") && type_of(*call.args.back()).is_nested()) {
+        return fmt::format("{}{}({}, {}){}", name.starts_with("max") ? "arg_max" : "arg_min",
+                           by ? "_null" : "", expr(call.args[0]), sortable(call.args.back()),
+                           suffix(call));
+      }
+    }
+    return fill_form(*function, merged);
   }
   if (aggregate || function->kind == FunctionKind::kWindow) return aggregate_special(node, call);
-  return special(node, call);
+  return special(node, merged);
 }
 
 // cast_to_type(value, sample) takes the sample's type only, so it is where a result's type can
 // follow from a column's. Samples stand beside the aggregate: its argument in a window, else its
 // maximum.
 std::string DuckdbPrinter::sum(const Call& call) {
-  const TypeId type = is_text(call.args[0]) ? TypeId::kDouble : known_type(*call.args[0]);
   const std::string value = number(call.args[0], nullptr);
   const std::string distinct = call.distinct ? "DISTINCT " : "";
-  if (is_integer(type) || type == TypeId::kDouble) {
-    return fmt::format("CAST(sum({}{}){} AS {})", distinct, value, suffix(call),
-                       is_integer(type) ? "BIGINT" : "DOUBLE");
+  const DataType type = summed_type(call);
+  if (const DataType result = sum_type(type); result.id != TypeId::kVoid) {
+    const bool single = type.id == TypeId::kFloat;
+    return fmt::format("CAST(sum({}{}){} AS {})", distinct,
+                       single ? fmt::format("CAST({} AS DOUBLE)", value) : value, suffix(call),
+                       duckdb_type(result));
   }
   // Integers add up as HUGEINT and give BIGINT, decimals stay decimals.
   const std::string sample = call.over ? value : fmt::format("max({})", value);
@@ -375,15 +389,56 @@ std::string DuckdbPrinter::sum(const Call& call) {
       distinct, value, suffix(call), sample);
 }
 
+DataType DuckdbPrinter::summed_type(const Call& call) {
+  DataType type = type_of(*call.args[0]);
+  if (type.id == TypeId::kString) return DataType::primitive(TypeId::kDouble);
+  if (type.id != TypeId::kVoid && type.id != TypeId::kInterval && !is_number(type.id)) {
+    fail(invalid_argument("DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
+                          "{} takes numbers, but {} is {}", call.name.text,
+                          output_name(*call.args[0]), to_sql(type)),
+         call.args[0]->place);
+  }
+  return type;
+}
+
 std::string DuckdbPrinter::average(const Call& call) {
-  const TypeId type = is_text(call.args[0]) ? TypeId::kDouble : known_type(*call.args[0]);
   const std::string value = number(call.args[0], nullptr);
-  const std::string average =
-      fmt::format("avg({}{}){}", call.distinct ? "DISTINCT " : "", value, suffix(call));
-  if (is_integer(type) || type == TypeId::kDouble) return average;
+  const DataType type = summed_type(call);
+  const auto aggregate = [&](const char* name, const std::string& of) {
+    return fmt::format("{}({}{}){}", name, call.distinct ? "DISTINCT " : "", of, suffix(call));
+  };
+  const DataType result = average_type(type);
+  if (result.id == TypeId::kDouble) {
+    return aggregate("avg",
+                     type.id == TypeId::kFloat ? fmt::format("CAST({} AS DOUBLE)", value) : value);
+  }
+  if (result.id == TypeId::kDecimal) {
+    const std::string count = aggregate("count", value);
+    return decimals(BinaryOp::kDivide, result, false, aggregate("sum", value),
+                    fmt::format("nullif({}, 0)", count));
+  }
   // A decimal's average has four more digits; that of anything else is a DOUBLE, as ceil of it is.
   const std::string sample = call.over ? value : fmt::format("max({})", value);
-  return fmt::format("cast_to_type({0}, {1} * 1.0000 + ceil({1}))", average, sample);
+  return fmt::format("cast_to_type({0}, {1} * 1.0000 + ceil({1}))", aggregate("avg", value),
+                     sample);
+}
+
+// The columns are those of GROUP BY where none are named.
+std::string DuckdbPrinter::grouping_id(const Expr& node, const Call& call) {
+  const Select* select = scopes_.empty() ? nullptr : scopes_.back().select;
+  if (select == nullptr || select->groupings.empty()) {
+    fail(invalid_argument("UNSUPPORTED_GROUPING_EXPRESSION",
+                          "{} is for GROUP BY with ROLLUP, CUBE or GROUPING SETS", call.name.text),
+         node.place);
+    return "";
+  }
+  std::vector<std::string> keys;
+  for (const ExprPtr& key : call.args.empty() ? select->group_by : call.args) {
+    std::string text = expr(key);
+    if (std::find(keys.begin(), keys.end(), text) == keys.end()) keys.push_back(std::move(text));
+  }
+  return fmt::format("CAST(grouping({}) AS {})", fmt::join(keys, ", "),
+                     call.name.text == "grouping" ? "TINYINT" : "BIGINT");
 }
 
 std::string DuckdbPrinter::aggregate_special(const Expr& node, const Call& call) {
@@ -866,12 +921,16 @@ std::string DuckdbPrinter::special(const Expr& node, const Call& call) {
     std::string args = as_string(call.args[0]);
     for (size_t i = 1; i < call.args.size(); ++i) {
       const DataType type = type_of(*call.args[i]);
+      if (type.id == TypeId::kArray && type.element->id == TypeId::kString) {
+        const std::string items = expr(call.args[i]);
+        args += fmt::format(
+            ", CASE WHEN list_aggregate({0}, 'count') > 0 THEN array_to_string({0}, {1}) END",
+            items, as_string(call.args[0]));
+        continue;
+      }
       const bool plain = type.id != TypeId::kVoid && !type.is_nested();
-      const std::string text = plain && type.id != TypeId::kString
-                                   ? cast_to_string(*call.args[i], false)
-                                   : as_string(call.args[i]);
-      const bool known = plain || known_type(*call.args[i]) != TypeId::kVoid ||
-                         call.args[i]->as<Literal>() != nullptr;
+      const std::string text = plain ? as_string(call.args[i]) : expr(call.args[i]);
+      const bool known = plain || call.args[i]->as<Literal>() != nullptr;
       args +=
           known ? ", " + text
                 : fmt::format(
@@ -944,6 +1003,19 @@ std::string DuckdbPrinter::special(const Expr& node, const Call& call) {
                             : fmt::format("decode({})", as_bytes(call.args[0]));
   }
   if (name == "round" || name == "bround") return rounded(call);
+  if (name == "grouping" || name == "grouping_id") return grouping_id(node, call);
+  if (name == "nullif") {
+    const ExprPtr& value = call.args[0];
+    if (!compared_type({value, call.args[1]}))
+      return fmt::format("nullif({}, {})", expr(value), expr(call.args[1]));
+    return fmt::format("CASE WHEN {} THEN NULL ELSE {} END",
+                       infix({BinaryOp::kEqual, value, call.args[1]}), expr(value));
+  }
+  if (name == "length" || name == "char_length" || name == "character_length" || name == "len") {
+    const bool bytes = type_of(*call.args[0]).id == TypeId::kBinary;
+    return bytes ? fmt::format("CAST(octet_length({}) AS INTEGER)", expr(call.args[0]))
+                 : fmt::format("CAST(length({}) AS INTEGER)", as_string(call.args[0]));
+  }
   if (name == "mod") return expr(sql::binary(BinaryOp::kModulo, call.args[0], call.args[1]));
   if (name == "try_divide") {
     const std::string divisor = expr(call.args[1]);

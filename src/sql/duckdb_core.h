@@ -13,22 +13,17 @@
 #include <utility>
 #include <vector>
 
+#include "sql/coercion.h"
 #include "sql/duckdb_printer.h"
 #include "sql/functions.h"
 
 namespace strandline::sql {
 
-// Digits of a decimal, or of what becomes one beside a decimal.
-struct DecimalShape {
-  int precision = 0;
-  int scale = 0;
-};
-
 class DuckdbPrinter {
  public:
   DuckdbPrinter(const Resolve* resolve, const PrintOptions& options)
       : resolve_(resolve), options_(options), tables_(options.tables) {
-    if (!options.from.empty()) scopes_.push_back({options.from, {}, {}});
+    if (!options.from.empty()) scopes_.push_back(Scope{options.from});
   }
 
   Result<std::string> whole(const Query& query);
@@ -38,8 +33,11 @@ class DuckdbPrinter {
   // A FROM clause around, "" for SELECT without one, and what was asked about it.
   struct Scope {
     std::string from;
-    std::optional<std::optional<std::vector<Field>>> columns;  // nothing inside: does not bind
-    std::map<std::string, std::optional<DataType>> values;     // by text
+    bool sees_names = false;         // those of the SELECT list, as ORDER BY and HAVING do
+    const Select* select = nullptr;  // whose clause it is
+    std::optional<std::optional<std::vector<Field>>> columns = {};  // nothing inside: does not bind
+    std::map<std::string, std::optional<DataType>> values = {};     // by text
+    std::map<const Expr*, DataType> types = {};                     // of what was asked
   };
 
   void fail(Error error, const SourcePlace& place);
@@ -49,6 +47,7 @@ class DuckdbPrinter {
   // --- queries (duckdb_query.cc) ---
   std::string query(const Query& query);
   std::string select(const Select& select);
+  std::string group_by(const Select& select);
   std::string select_item(const SelectItem& item, const Select& select);
   std::string relation(const Relation& relation);
   std::string table(const Relation& relation, const TableUse& use);
@@ -78,6 +77,12 @@ class DuckdbPrinter {
   std::string in(const In& in);
   std::string binary(const Expr& node, const Binary& binary);
   std::string infix(const Binary& binary);
+  // + - * and, with a divisor that is not zero, %.
+  std::string arithmetic(const Binary& binary);
+  std::string decimals(BinaryOp op, const DataType& result, bool exact, const std::string& left,
+                       const std::string& right);
+  // The grouping functions, and what FROM ... GROUP BY they are asked of.
+  std::string grouping_id(const Expr& node, const Call& call);
   // A comparison of value, whose text form gets, with others.
   bool meets_as_double(const ExprPtr& value, const std::vector<ExprPtr>& others);
   std::string comparison(const ExprPtr& value, const std::vector<ExprPtr>& others,
@@ -90,10 +95,9 @@ class DuckdbPrinter {
   std::string concat_part(const Expr& operand);
   std::string add_interval(const Binary& binary);
   std::string divide(const ExprPtr& left, const ExprPtr& right);
-  std::string divide_decimals(const DecimalShape& left, const DecimalShape& right,
-                              const std::string& dividend, const std::string& divisor);
   // The divisor, with an error where it is zero.
-  std::string nonzero(const ExprPtr& divisor, const std::string& text);
+  std::string nonzero(const ExprPtr& divisor, const std::string& text,
+                      const char* code = "DIVIDE_BY_ZERO");
   std::string index(const IndexAccess& index);
   // What is wrong with a position, as forms with {0} the length and {1} the position: a condition,
   // and what concat makes the message of.
@@ -108,7 +112,7 @@ class DuckdbPrinter {
   std::string like(const Like& like);
   std::string case_when(const Case& choice);
   std::string cast(const Expr& node, const ExprPtr& value, const DataType& type, bool try_cast);
-  std::string cast_to_string(const Expr& value, bool try_cast);
+  std::string cast_to_string(const Expr& value);
   std::string cast_to_integer(const ExprPtr& value, const DataType& type, bool try_cast);
   std::string lambda(const Lambda& lambda, bool zero_based_index, bool is_condition = false);
   std::string interval(const IntervalLiteral& interval);
@@ -134,8 +138,29 @@ class DuckdbPrinter {
   std::optional<DataType> described_value(const std::string& text);
   // The type of an expression, VOID where it is not known.
   DataType type_of(const Expr& node);
+  // What a column stands for where names of the SELECT list are seen, if that is another one.
+  const SelectItem* named_item(const ColumnRef& column) const;
   DataType type_of_column(const Expr& node, const ColumnRef& column);
+  DataType type_of_operation(const Binary& binary);
+  DataType type_of_call(const Call& call);
+  // The type of an operand of arithmetic after number().
+  DataType operand_type(const ExprPtr& operand, const ExprPtr& other);
   DataType common_type_of(const std::vector<ExprPtr>& values);
+  // The type that values of several types become; nothing where all are of one, or a type is not
+  // known. Fails with the code where there is none.
+  std::optional<DataType> merged_type(const std::vector<ExprPtr>& values,
+                                      const char* code = "DATATYPE_MISMATCH.DATA_DIFF_TYPES",
+                                      Texts texts = Texts::kBecomeOthers);
+  // The same of values to compare, where the engine would not do so by itself.
+  std::optional<DataType> compared_type(
+      const std::vector<ExprPtr>& values,
+      const char* code = "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES");
+  // The value as that type.
+  ExprPtr as_type(const ExprPtr& value, const DataType& type);
+  void merge(std::vector<ExprPtr>& values, const char* code = "DATATYPE_MISMATCH.DATA_DIFF_TYPES",
+             Texts texts = Texts::kBecomeOthers);
+  // The call with arguments of one type, where they become one.
+  Call merged_arguments(const Call& call);
   // Whether the columns of the FROM clause around may have such a type; true where the clause
   // itself does not tell.
   bool scope_has(const std::function<bool(const DataType&)>& is_such);
@@ -148,13 +173,17 @@ class DuckdbPrinter {
                      const char* code = "DATATYPE_MISMATCH.DATA_DIFF_TYPES");
   // The text of a value, whose fields get the names that those of the other have.
   std::string compared_struct(const ExprPtr& value, const ExprPtr& other, const std::string& text);
-  // The query of IN, the same way.
-  std::string compared_query(const In& in);
+  // What sorts as the value does in Spark, where a null in a struct or array comes first: the
+  // engine puts it last. The text itself for other types.
+  std::string sortable(const ExprPtr& value);
+  // The query of IN, the same way, or with values of one type: that of the value goes to *type.
+  std::string compared_query(const In& in, std::optional<DataType>* type);
   // An operand of arithmetic: a STRING becomes a BIGINT beside whole numbers, a DOUBLE beside
   // others and, without an other, alone.
   std::string number(const ExprPtr& operand, const ExprPtr& other);
-  // Gives the right side of a set operation the field names of the left one.
-  void align_structs(const SetOperation& operation, const std::string& left, std::string& right);
+  // Gives both sides of a set operation the same types, and the right one the field names of the
+  // left.
+  void align_sides(const SetOperation& operation, std::string& left, std::string& right);
 
   // --- calls (duckdb_call.cc) ---
   std::string call(const Expr& node, const Call& call);
@@ -167,6 +196,8 @@ class DuckdbPrinter {
   std::string aggregate_special(const Expr& node, const Call& call);
   void check_merged(const Call& call);
   std::string sum(const Call& call);
+  // The type of the argument of sum or avg, which must be a number.
+  DataType summed_type(const Call& call);
   std::string average(const Call& call);
   std::string time_special(const Expr& node, const Call& call);
   std::string time_difference(const Call& call, const std::string& unit);
@@ -193,19 +224,29 @@ class DuckdbPrinter {
   std::vector<std::pair<std::string, std::string>> params_;
   // FROM clauses around, innermost last.
   std::vector<Scope> scopes_;
-  std::string last_from_;  // of the SELECT printed last
+  std::string last_from_;            // of the SELECT printed last
+  const Select* ordered_ = nullptr;  // whose ORDER BY is printed: names of its list come first
+  bool sorts_parts_ = false;         // whether sortable() had to do with parts
+  bool asks_ = true;                 // whether the describer may be asked
+  // Types of a set operation's columns by its text: its sides need not be asked for again.
+  std::pair<std::string, std::vector<Field>> last_sides_;
   // Names that a subquery in the FROM clause around gives twice, with the subquery's alias. The
   // engine would take the first.
   std::vector<std::pair<std::string, std::string>> doubles_;
   std::string with_;  // the common table expressions in scope, as WITH has them
 };
 
-DecimalShape decimal_shape(const Expr& expr, const DataType& type);
-
 // The type an expression has whatever its columns are, if that can be told; kVoid when not.
 TypeId known_type(const Expr& expr);
-bool is_integer(TypeId type);
 // DuckDB's name of a type, "" if it has none here.
 std::string duckdb_type(const DataType& type);
+// A text of months or years alone as its first day. "2026" and "2026-05" are dates in Spark.
+std::string whole_date(const std::string& text);
+// Whether a text has the form of a date; after a day whatever follows a T or a blank.
+bool is_date_text(std::string_view text);
+// The text of a decimal with a digit before the point.
+std::string decimal_text(const std::string& text);
+// What Spark trims of a text that it reads as a number or a truth value.
+std::string trimmed(const std::string& text);
 
 }  // namespace strandline::sql

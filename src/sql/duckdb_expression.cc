@@ -48,74 +48,23 @@ const char* operator_text(BinaryOp op) {
       return "||";
     case BinaryOp::kMultiply:
       return "*";
+    case BinaryOp::kModulo:
+      return "%";
     default:
       return "";
   }
 }
 
-bool is_floating(TypeId type) { return type == TypeId::kFloat || type == TypeId::kDouble; }
-// The text of a decimal with a digit before the point, which DuckDB leaves out of a DECIMAL(p, p).
-std::string decimal_text(const std::string& text) {
-  return fmt::format(R"(regexp_replace({}, '^(-?)[.]', '\10.'))", text);
-}
-// "2026" and "2026-05" are the first day of it in Spark.
-std::string whole_date(const std::string& text) {
-  const auto digits = [&](size_t begin, size_t count) {
-    return text.size() >= begin + count &&
-           std::all_of(text.begin() + static_cast<long>(begin),
-                       text.begin() + static_cast<long>(begin + count),
-                       [](char c) { return c >= '0' && c <= '9'; });
-  };
-  constexpr size_t kYear = 4;
-  if (!digits(0, kYear)) return text;
-  if (text.size() == kYear) return text + "-01-01";
-  const size_t rest = text.size() - kYear - 1;
-  const bool month = text[kYear] == '-' && (rest == 1 || rest == 2) && digits(kYear + 1, rest);
-  return month ? text + "-01" : text;
-}
-// A year, a month and a day, of which the last may be left out; after a day, whatever follows a T
-// or a blank.
-constexpr const char* kDatePattern =
-    R"((?s)[\x00-\x20\x7F]*[+-]?[0-9]{4,7}(-[0-9]{1,2}(-[0-9]{1,2}([ T].*)?)?)?[\x00-\x20\x7F]*)";
-bool is_blank(char c) { return (c >= '\0' && c <= ' ') || c == '\x7f'; }
-// Whether a text has that pattern.
-bool is_date_text(std::string_view text) {
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  const auto take = [&](size_t least, size_t most) {
-    const size_t count = std::min(text.find_first_not_of("0123456789"), text.size());
-    text.remove_prefix(count);
-    return count >= least && count <= most;
-  };
-  const auto dash = [&] {
-    const bool found = !text.empty() && text.front() == '-';
-    if (found) text.remove_prefix(1);
-    return found;
-  };
-  if (!text.empty() && (text.front() == '+' || text.front() == '-')) text.remove_prefix(1);
-  if (!take(4, 7)) return false;
-  for (int part = 0; part < 2; ++part) {
-    if (text.empty()) return true;
-    if (!dash() || !take(1, 2)) return false;
-  }
-  return text.empty() || text.front() == 'T' || text.front() == ' ';
-}
-// What Spark trims of a text that it reads as a number or a truth value.
-std::string trimmed(const std::string& text) {
-  std::string blanks = " \\x7F";
-  for (int c = 1; c < ' '; ++c) blanks += fmt::format("\\x{:02X}", c);
-  return fmt::format("trim({}, E'{}')", text, blanks);
+// Whether a value may be a struct or an array, as far as its own form tells.
+bool may_hold_parts(const Expr& expr) {
+  return expr.as<Literal>() == nullptr && known_type(expr) == TypeId::kVoid &&
+         expr.as<Binary>() == nullptr && expr.as<Unary>() == nullptr;
 }
 bool is_zero(const Literal& literal) {
   return literal.text.find_first_of("123456789") == std::string::npos;
 }
 
 }  // namespace
-
-bool is_integer(TypeId type) {
-  return type == TypeId::kByte || type == TypeId::kShort || type == TypeId::kInteger ||
-         type == TypeId::kLong;
-}
 
 TypeId known_type(const Expr& expr) {
   if (const auto* literal = expr.as<Literal>()) return literal->type;
@@ -145,6 +94,11 @@ TypeId known_type(const Expr& expr) {
       case BinaryOp::kSubtract:
       case BinaryOp::kMultiply:
       case BinaryOp::kModulo:
+        if (left == TypeId::kFloat || right == TypeId::kFloat) {
+          // With another FLOAT a FLOAT, with others a DOUBLE.
+          if (left == TypeId::kVoid || right == TypeId::kVoid) return TypeId::kVoid;
+          return left == right ? TypeId::kFloat : TypeId::kDouble;
+        }
         if (is_floating(left) || is_floating(right)) return TypeId::kDouble;
         return left == right && is_integer(left) ? left : TypeId::kVoid;
       case BinaryOp::kBitOr:
@@ -524,6 +478,13 @@ bool DuckdbPrinter::meets_as_double(const ExprPtr& value, const std::vector<Expr
 }
 
 std::string DuckdbPrinter::between(const Between& between) {
+  const bool parts = may_hold_parts(*between.value) && type_of(*between.value).is_nested();
+  if (parts || compared_type({between.value, between.low}) ||
+      compared_type({between.value, between.high})) {
+    return fmt::format("({}({} AND {}))", between.negated ? "NOT " : "",
+                       infix({BinaryOp::kGreaterEqual, between.value, between.low}),
+                       infix({BinaryOp::kLessEqual, between.value, between.high}));
+  }
   return comparison(between.value, {between.low, between.high}, [&](const std::string& value) {
     return fmt::format("({} {}BETWEEN {} AND {})", value, between.negated ? "NOT " : "",
                        compared(between.low, between.value), compared(between.high, between.value));
@@ -531,18 +492,37 @@ std::string DuckdbPrinter::between(const Between& between) {
 }
 
 std::string DuckdbPrinter::in(const In& in) {
+  const char* negated = in.negated ? "NOT " : "";
+  if (in.query) {
+    std::optional<DataType> type;
+    const std::string found = compared_query(in, &type);
+    if (!type) {
+      return comparison(in.value, {}, [&](const std::string& value) {
+        return fmt::format("({} {}IN ({}))", value, negated, found);
+      });
+    }
+    return fmt::format("({} {}IN ({}))", expr(as_type(in.value, *type)), negated, found);
+  }
+  std::vector<ExprPtr> all = in.list;
+  all.insert(all.begin(), in.value);
+  if (const auto type = compared_type(all, "DATATYPE_MISMATCH.DATA_DIFF_TYPES")) {
+    std::string items;
+    for (const ExprPtr& item : in.list)
+      items += (items.empty() ? "" : ", ") + expr(as_type(item, *type));
+    return fmt::format("({} {}IN ({}))", expr(as_type(in.value, *type)), negated, items);
+  }
   return comparison(in.value, in.list, [&](const std::string& value) {
     std::string items;
     for (const ExprPtr& item : in.list) {
       items +=
           (items.empty() ? "" : ", ") + compared_struct(item, in.value, compared(item, in.value));
     }
-    return fmt::format("({} {}IN ({}))", value, in.negated ? "NOT " : "",
-                       in.query ? compared_query(in) : items);
+    return fmt::format("({} {}IN ({}))", value, negated, items);
   });
 }
 
-std::string DuckdbPrinter::nonzero(const ExprPtr& divisor, const std::string& text) {
+std::string DuckdbPrinter::nonzero(const ExprPtr& divisor, const std::string& text,
+                                   const char* code) {
   if (const auto* constant = divisor->as<Literal>();
       constant != nullptr && constant->type != TypeId::kVoid) {
     const TypeId type = constant->type;
@@ -550,29 +530,9 @@ std::string DuckdbPrinter::nonzero(const ExprPtr& divisor, const std::string& te
     if (number && !is_zero(*constant)) return text;
   }
   return fmt::format(
-      "CASE WHEN {0} = 0 THEN error('[DIVIDE_BY_ZERO] division by zero: use try_divide, or nullif "
-      "on the "
+      "CASE WHEN {0} = 0 THEN error('[{1}] division by zero: use try_divide, or nullif on the "
       "divisor') ELSE {0} END",
-      text);
-}
-
-// The digits of Spark's quotient: at least six after the point, of 38 in all.
-std::string DuckdbPrinter::divide_decimals(const DecimalShape& left, const DecimalShape& right,
-                                           const std::string& dividend,
-                                           const std::string& divisor) {
-  constexpr int kMost = 38;
-  constexpr int kLeastScale = 6;
-  const int whole = left.precision - left.scale + right.scale;
-  int scale = std::max(kLeastScale, left.scale + right.precision + 1);
-  int precision = whole + scale;
-  if (precision > kMost) {
-    scale = std::max(kMost - whole, std::min(scale, kLeastScale));
-    precision = kMost;
-  }
-  return fmt::format(
-      "CAST(sl_decimal_quotient(CAST({} AS VARCHAR), CAST({} AS VARCHAR), {}) AS "
-      "DECIMAL({}, {}))",
-      dividend, divisor, scale, precision, scale);
+      text, code);
 }
 
 std::string DuckdbPrinter::divide(const ExprPtr& left, const ExprPtr& right) {
@@ -589,9 +549,11 @@ std::string DuckdbPrinter::divide(const ExprPtr& left, const ExprPtr& right) {
   };
   if (decimal_like(left_full) && decimal_like(right_full) &&
       (left_full.id == TypeId::kDecimal || right_full.id == TypeId::kDecimal)) {
-    return divide_decimals(decimal_shape(*left, left_full), decimal_shape(*right, right_full),
-                           dividend, divisor);
+    const DataType type = arithmetic_type(BinaryOp::kDivide, *left, left_full, *right, right_full);
+    return decimals(BinaryOp::kDivide, type, false, dividend, divisor);
   }
+  if (left_full.id == TypeId::kFloat || right_full.id == TypeId::kFloat)
+    return fmt::format("(CAST({} AS DOUBLE) / CAST({} AS DOUBLE))", dividend, divisor);
   if (!is_floating(left_full.id) && !is_floating(right_full.id) &&
       !(is_integer(left_full.id) && is_integer(right_full.id))) {
     // DuckDB divides decimals as DOUBLE; Spark gives a DECIMAL.
@@ -644,6 +606,69 @@ std::string DuckdbPrinter::binary(const Expr& node, const Binary& binary) {
   return infix(binary);
 }
 
+// Of decimals: the engine counts their digits in another way. Where its own result may not hold all
+// (`exact` is false), the digits are counted out as text.
+std::string DuckdbPrinter::decimals(BinaryOp op, const DataType& result, bool exact,
+                                    const std::string& left, const std::string& right) {
+  const std::string type = duckdb_type(result);
+  if (exact) return fmt::format("CAST(({} {} {}) AS {})", left, operator_text(op), right, type);
+  const char* name = op == BinaryOp::kAdd        ? "sl_decimal_sum"
+                     : op == BinaryOp::kSubtract ? "sl_decimal_difference"
+                     : op == BinaryOp::kMultiply ? "sl_decimal_product"
+                     : op == BinaryOp::kModulo   ? "sl_decimal_remainder"
+                                                 : "sl_decimal_quotient";
+  return fmt::format("CAST({}(CAST({} AS VARCHAR), CAST({} AS VARCHAR), {}) AS {})", name, left,
+                     right, result.scale, type);
+}
+
+std::string DuckdbPrinter::arithmetic(const Binary& binary) {
+  const DataType left_type = operand_type(binary.left, binary.right);
+  const DataType right_type = operand_type(binary.right, binary.left);
+  std::string left = number(binary.left, binary.right);
+  std::string right = number(binary.right, binary.left);
+  const bool modulo = binary.op == BinaryOp::kModulo;
+  if (modulo) right = nonzero(binary.right, right, "REMAINDER_BY_ZERO");
+  const char* word = operator_text(binary.op);
+  const auto plain = [&] { return fmt::format("({} {} {})", left, word, right); };
+  const bool truth = (left_type.id == TypeId::kBoolean && right_type.id != TypeId::kVoid) ||
+                     (right_type.id == TypeId::kBoolean && left_type.id != TypeId::kVoid);
+  if (truth) {
+    const bool same = left_type.id == right_type.id;
+    fail(invalid_argument(same ? "DATATYPE_MISMATCH.BINARY_OP_WRONG_TYPE"
+                               : "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES",
+                          "arithmetic with {} and {}: cast the BOOLEAN to a number",
+                          to_sql(left_type), to_sql(right_type)),
+         binary.left->place);
+    return "";
+  }
+  const DataType result =
+      arithmetic_type(binary.op, *binary.left, left_type, *binary.right, right_type);
+  const auto widened = [&](const DataType& type, const std::string& text) {
+    return same_type(type, result) ? text
+                                   : fmt::format("CAST({} AS {})", text, duckdb_type(result));
+  };
+  if (is_floating(result.id)) {
+    if (left_type.id == TypeId::kFloat) left = widened(left_type, left);
+    if (right_type.id == TypeId::kFloat) right = widened(right_type, right);
+  } else if (is_integer(result.id)) {
+    // The engine gives constants the type of what they meet.
+    const bool narrow = result.id != TypeId::kLong && left_type.id != right_type.id;
+    if (narrow) left = widened(left_type, left);
+    if (narrow) right = widened(right_type, right);
+  } else if (result.id == TypeId::kDecimal) {
+    const DecimalShape a = decimal_shape(*binary.left, left_type);
+    const DecimalShape b = decimal_shape(*binary.right, right_type);
+    constexpr int kMost = 38;
+    const int scale = std::max(a.scale, b.scale);
+    const int whole = std::max(a.precision - a.scale, b.precision - b.scale);
+    const bool exact = binary.op == BinaryOp::kMultiply ? a.precision + b.precision < kMost
+                       : modulo                         ? whole + scale <= kMost
+                                                        : whole + scale < kMost;
+    return decimals(binary.op, result, exact, left, right);
+  }
+  return plain();
+}
+
 std::string DuckdbPrinter::infix(const Binary& binary) {
   if (binary.op == BinaryOp::kBitXor) {
     const std::string left = number(binary.left, binary.right);
@@ -654,9 +679,29 @@ std::string DuckdbPrinter::infix(const Binary& binary) {
                         binary.op == BinaryOp::kNotEqual || binary.op == BinaryOp::kLess ||
                         binary.op == BinaryOp::kLessEqual || binary.op == BinaryOp::kGreater ||
                         binary.op == BinaryOp::kGreaterEqual;
+  if (binary.op == BinaryOp::kAdd || binary.op == BinaryOp::kSubtract ||
+      binary.op == BinaryOp::kMultiply) {
+    return arithmetic(binary);
+  }
   if (!compares) {
     const std::string left = number(binary.left, binary.right);
     return fmt::format("({} {} {})", left, word, number(binary.right, binary.left));
+  }
+  if (const auto type = compared_type({binary.left, binary.right})) {
+    return fmt::format("({} {} {})", expr(as_type(binary.left, *type)), word,
+                       expr(as_type(binary.right, *type)));
+  }
+  const bool sorts = binary.op == BinaryOp::kLess || binary.op == BinaryOp::kLessEqual ||
+                     binary.op == BinaryOp::kGreater || binary.op == BinaryOp::kGreaterEqual;
+  if (sorts && may_hold_parts(*binary.left) && may_hold_parts(*binary.right)) {
+    const DataType left = type_of(*binary.left);
+    const DataType right = type_of(*binary.right);
+    const bool nested = left.id == TypeId::kStruct || left.id == TypeId::kArray;
+    if (nested && left.id == right.id)
+      return fmt::format("({} {} {})", sortable(binary.left), word, sortable(binary.right));
+  }
+  if (binary.right->as<Literal>() != nullptr && becomes_date(binary.right, binary.left)) {
+    return fmt::format("({} {} {})", expr(binary.left), word, text_as_date(binary.right, false));
   }
   if (binary.left->as<Literal>() != nullptr) {
     return comparison(binary.right, {binary.left}, [&](const std::string& right) {
@@ -693,10 +738,21 @@ std::string DuckdbPrinter::compared(const ExprPtr& value, const ExprPtr& other) 
 }
 
 std::string DuckdbPrinter::remainder(const Binary& binary) {
+  if (binary.op == BinaryOp::kModulo) return arithmetic(binary);
   const std::string left = number(binary.left, binary.right);
   const std::string divisor = nonzero(binary.right, number(binary.right, binary.left));
-  return binary.op == BinaryOp::kModulo ? fmt::format("({} % {})", left, divisor)
-                                        : fmt::format("CAST({} // {} AS BIGINT)", left, divisor);
+  const DataType left_type = operand_type(binary.left, binary.right);
+  const DataType right_type = operand_type(binary.right, binary.left);
+  const DataType rest =
+      arithmetic_type(BinaryOp::kModulo, *binary.left, left_type, *binary.right, right_type);
+  if (rest.id == TypeId::kDecimal) {  // the engine would round
+    return fmt::format(
+        "CAST(sl_decimal_quotient(sl_decimal_difference(CAST({0} AS VARCHAR), "
+        "sl_decimal_remainder(CAST({0} AS VARCHAR), CAST({1} AS VARCHAR), {2}), {2}), CAST({1} AS "
+        "VARCHAR), 0) AS BIGINT)",
+        left, divisor, rest.scale);
+  }
+  return fmt::format("CAST({} // {} AS BIGINT)", left, divisor);
 }
 
 // a AND b AND c, without recursion on the left side.
@@ -720,8 +776,8 @@ std::string DuckdbPrinter::chain(const Binary& binary) {
 // Arrays and binary are concatenated as they are; a time would print its zone, a floating-point
 // number DuckDB's digits.
 std::string DuckdbPrinter::concat_part(const Expr& operand) {
-  const TypeId type = known_type(operand);
-  if (type == TypeId::kTimestamp || is_floating(type)) return cast_to_string(operand, false);
+  const TypeId type = type_of(operand).id;
+  if (type == TypeId::kTimestamp || is_number(type)) return cast_to_string(operand);
   const std::string text = expr(operand);
   if (type != TypeId::kVoid || operand.as<Literal>() != nullptr) return text;
   return fmt::format(
@@ -802,16 +858,16 @@ std::string DuckdbPrinter::json_value(const std::string& value, const std::strin
 }
 
 std::string DuckdbPrinter::like(const Like& like) {
-  const std::string value = expr(like.value);
+  const std::string value = as_string(like.value);
   const auto one = [&](const ExprPtr& pattern) {
     if (like.kind == LikeKind::kRLike)
-      return fmt::format("regexp_matches({}, {})", value, expr(pattern));
+      return fmt::format("regexp_matches({}, {})", value, as_string(pattern));
     const char* word = like.kind == LikeKind::kLike ? "LIKE" : "ILIKE";
     const auto* constant = pattern->as<Literal>();
     const std::string escape = like.escape.value_or("\\");
     const bool plain = constant != nullptr && constant->text.find(escape) == std::string::npos;
-    return plain ? fmt::format("({} {} {})", value, word, expr(pattern))
-                 : fmt::format("({} {} {} ESCAPE {})", value, word, expr(pattern),
+    return plain ? fmt::format("({} {} {})", value, word, as_string(pattern))
+                 : fmt::format("({} {} {} ESCAPE {})", value, word, as_string(pattern),
                                duckdb_string(escape));
   };
   std::string result;
@@ -828,60 +884,43 @@ std::string DuckdbPrinter::case_when(const Case& choice) {
   for (const auto& [when, value] : choice.branches) values.push_back(value);
   values.push_back(choice.otherwise);
   check_structs(values);
+  merge(values);
+  bool mixed = false;  // the operand is of another type than what it is compared with
+  for (const auto& [when, value] : choice.branches)
+    mixed = mixed || (choice.operand && compared_type({choice.operand, when}).has_value());
   std::string result = "CASE";
-  if (choice.operand) result += " " + expr(choice.operand);
-  for (const auto& [when, value] : choice.branches) {
-    result +=
-        fmt::format(" WHEN {} THEN {}", choice.operand ? expr(when) : condition(when), expr(value));
+  if (choice.operand && !mixed) result += " " + expr(choice.operand);
+  for (size_t i = 0; i < choice.branches.size(); ++i) {
+    const ExprPtr& when = choice.branches[i].first;
+    const std::string test = mixed ? infix({BinaryOp::kEqual, choice.operand, when})
+                                   : (choice.operand ? expr(when) : condition(when));
+    result += fmt::format(" WHEN {} THEN {}", test, expr(values[i]));
   }
-  if (choice.otherwise) result += " ELSE " + expr(choice.otherwise);
+  if (choice.otherwise) result += " ELSE " + expr(values.back());
   return result + " END";
 }
 
 // --- casts -------------------------------------------------------------------------------------
 
-std::string DuckdbPrinter::cast_to_string(const Expr& value, bool try_cast) {
-  const std::string text = expr(value);
-  const char* word = try_cast ? "TRY_CAST" : "CAST";
-  switch (known_type(value)) {
-    case TypeId::kString:
-      return text;
-    case TypeId::kByte:
-    case TypeId::kShort:
-    case TypeId::kInteger:
-    case TypeId::kLong:
-    case TypeId::kBoolean:
-    case TypeId::kDate:
-    case TypeId::kTimestampNtz:
-      return fmt::format("{}({} AS VARCHAR)", word, text);
-    case TypeId::kDecimal:
-      return decimal_text(fmt::format("{}({} AS VARCHAR)", word, text));
-    case TypeId::kTimestamp:
-      return fmt::format("CAST(CAST({} AS TIMESTAMP) AS VARCHAR)", text);
-    case TypeId::kBinary:
-      return fmt::format("decode({})", text);
-    case TypeId::kVoid:
-      if (value.as<Literal>() != nullptr) return "CAST(NULL AS VARCHAR)";
-      break;
-    default:
-      break;
+std::string DuckdbPrinter::cast_to_string(const Expr& value) {
+  if (const auto* constant = value.as<Literal>();
+      constant != nullptr && constant->type == TypeId::kVoid) {
+    return "CAST(NULL AS VARCHAR)";
   }
-  // Java writes large and small floating-point numbers as 1.0E10, NaN and Infinity.
+  const std::string text = expr(value);
+  if (std::string known = duckdb_text_of(text, type_of(value)); !known.empty()) return known;
+  const std::string plain = fmt::format("CAST({} AS VARCHAR)", text);
   return fmt::format(
-      "CASE WHEN typeof({0}) = 'TIMESTAMP WITH TIME ZONE' THEN left(CAST({0} AS VARCHAR), -3) "
-      "WHEN typeof({0}) IN ('DOUBLE', 'FLOAT') AND regexp_matches(CAST({0} AS VARCHAR), "
-      "'e|n|[0-9]{{8}}[.]|^-?0[.]000') "
-      "AND CAST({0} AS VARCHAR) NOT IN ('0.0', '-0.0') THEN "
-      "error('[UNSUPPORTED_CONSTRUCT] CAST AS STRING of a floating-point number outside 0.001 to "
-      "10000000: cast it to a "
-      "DECIMAL first') "
+      "CASE WHEN typeof({0}) = 'TIMESTAMP WITH TIME ZONE' THEN left({1}, -3) "
+      "WHEN typeof({0}) = 'DOUBLE' THEN sl_double_text(TRY_CAST({1} AS DOUBLE)) "
+      "WHEN typeof({0}) = 'FLOAT' THEN sl_float_text(TRY_CAST({1} AS FLOAT)) "
       "WHEN typeof({0}) LIKE 'DECIMAL%' THEN {2} "
       "WHEN typeof({0}) IN ('BLOB', 'INTERVAL') OR typeof({0}) LIKE '%]' OR typeof({0}) LIKE "
       "'STRUCT(%' OR "
       "typeof({0}) LIKE 'MAP(%' THEN error('[UNSUPPORTED_CONSTRUCT] CAST AS STRING of a ' || "
       "typeof({0}) || ': use "
-      "to_json, array_join or decode') ELSE {1}({0} AS VARCHAR) END",
-      text, word, decimal_text(fmt::format("{}({} AS VARCHAR)", word, text)));
+      "to_json, array_join or decode') ELSE {1} END",
+      text, plain, decimal_text(plain));
 }
 
 std::string DuckdbPrinter::cast_to_integer(const ExprPtr& value, const DataType& type,
@@ -898,29 +937,14 @@ std::string DuckdbPrinter::cast_to_integer(const ExprPtr& value, const DataType&
     const std::string digits = decimal_text(fmt::format("CAST({} AS VARCHAR)", text));
     return fmt::format("{}(split_part({}, '.', 1) AS {})", word, digits, target);
   };
-  // Spark takes digits with a sign only.
   const auto of_string = [&](const std::string& string) {
-    const std::string bad = try_cast ? "NULL"
-                                     : fmt::format(
-                                           "error('[CAST_INVALID_INPUT] ''' || {} || ''' is not a "
-                                           "whole number: use try_cast for null "
-                                           "instead')",
-                                           string);
-    return fmt::format(
-        "CASE WHEN regexp_matches({0}, '[^0-9+-]') THEN {1} ELSE {2}({0} AS {3}) END",
-        trimmed(string), bad, word, target);
+    return try_cast ? duckdb_try_cast_of_text(string, type) : duckdb_cast_of_text(string, type);
   };
-  const TypeId known = is_text(value) ? TypeId::kString : known_type(*value);
-  if (is_integer(known) || known == TypeId::kBoolean || value->as<Literal>() != nullptr) {
-    if (known == TypeId::kString) return of_string(text);
-    if (known == TypeId::kDecimal) return of_decimal();
-    if (is_floating(known)) return of_floating();
-    return plain;
-  }
-  if (is_floating(known)) return of_floating();
-  if (known == TypeId::kDecimal) return of_decimal();
+  const TypeId known = type_of(*value).id;
   if (known == TypeId::kString) return of_string(text);
-  if (known != TypeId::kVoid) return plain;
+  if (known == TypeId::kDecimal) return of_decimal();
+  if (is_floating(known)) return of_floating();
+  if (known != TypeId::kVoid || value->as<Literal>() != nullptr) return plain;
   const std::string string = fmt::format("CAST({} AS VARCHAR)", text);
   const std::string bad =
       try_cast ? "NULL"
@@ -952,7 +976,7 @@ std::string DuckdbPrinter::cast(const Expr& node, const ExprPtr& value, const Da
   const char* word = try_cast ? "TRY_CAST" : "CAST";
   switch (type.id) {
     case TypeId::kString:
-      return cast_to_string(*value, try_cast);
+      return cast_to_string(*value);
     case TypeId::kByte:
     case TypeId::kShort:
     case TypeId::kInteger:
@@ -961,8 +985,12 @@ std::string DuckdbPrinter::cast(const Expr& node, const ExprPtr& value, const Da
     case TypeId::kBinary:
       return as_bytes(value);
     case TypeId::kBoolean:
+    case TypeId::kFloat:
+    case TypeId::kDouble:
+    case TypeId::kDecimal:
       if (!is_text(value)) break;
-      return fmt::format("{}({} AS BOOLEAN)", word, trimmed(expr(value)));
+      return try_cast ? duckdb_try_cast_of_text(expr(value), type)
+                      : duckdb_cast_of_text(expr(value), type);
     case TypeId::kDate:
       if (is_text(value)) return text_as_date(value, try_cast);
       return fmt::format("{}({} AS DATE)", word, expr(value));
@@ -997,10 +1025,10 @@ std::string DuckdbPrinter::cast(const Expr& node, const ExprPtr& value, const Da
 }
 
 std::string DuckdbPrinter::as_string(const ExprPtr& value) {
-  const TypeId known = known_type(*value);
-  // A column that is no string is left to DuckDB, which refuses it by type.
-  if (known == TypeId::kVoid || known == TypeId::kString) return expr(value);
-  return cast_to_string(*value, false);
+  const TypeId type = type_of(*value).id;
+  // What is not known is left to DuckDB, which refuses what is no string.
+  if (type == TypeId::kVoid || type == TypeId::kString) return expr(value);
+  return cast_to_string(*value);
 }
 
 std::string DuckdbPrinter::date_text(const ExprPtr& value) {
@@ -1021,24 +1049,19 @@ std::string DuckdbPrinter::as_date(const ExprPtr& value) {
 }
 
 std::string DuckdbPrinter::text_as_date(const ExprPtr& value, bool try_cast) {
-  const std::string text = expr(value);
-  const std::string bad = fmt::format(
-      "error('[CAST_INVALID_INPUT] ''' || {} || ''' is no date: use try_cast for null "
-      "instead')",
-      text);
-  const std::string date =
-      fmt::format("{}({} AS DATE)", try_cast ? "TRY_CAST" : "CAST", date_text(value));
-  if (const auto* constant = value->as<Literal>()) {
-    if (is_date_text(constant->text)) return date;
-    return fmt::format("CAST({} AS DATE)", try_cast ? "NULL" : bad);
+  const DataType date = DataType::primitive(TypeId::kDate);
+  const auto* constant = value->as<Literal>();
+  if (constant == nullptr || !is_date_text(constant->text)) {
+    return try_cast ? duckdb_try_cast_of_text(expr(value), date)
+                    : duckdb_cast_of_text(expr(value), date);
   }
-  return fmt::format("CASE WHEN regexp_full_match({}, '{}') THEN {}{} END", text, kDatePattern,
-                     date, try_cast ? "" : fmt::format(" WHEN {} IS NOT NULL THEN {}", text, bad));
+  return fmt::format("{}({} AS DATE)", try_cast ? "TRY_CAST" : "CAST",
+                     duckdb_string(whole_date(constant->text)));
 }
 
 std::string DuckdbPrinter::as_bytes(const ExprPtr& value) {
   const std::string text = expr(value);
-  const TypeId known = known_type(*value);
+  const TypeId known = type_of(*value).id;
   if (known == TypeId::kString) return fmt::format("encode({})", text);
   if (known == TypeId::kBinary) return text;
   return fmt::format(
@@ -1097,7 +1120,7 @@ std::string DuckdbPrinter::order(const std::vector<OrderItem>& items) {
       continue;
     }
     const bool nulls_first = item.nulls_first.value_or(!item.descending);
-    result += fmt::format("{}{} {} NULLS {}", result.empty() ? "" : ", ", expr(item.expr),
+    result += fmt::format("{}{} {} NULLS {}", result.empty() ? "" : ", ", sortable(item.expr),
                           item.descending ? "DESC" : "ASC", nulls_first ? "FIRST" : "LAST");
   }
   return result;

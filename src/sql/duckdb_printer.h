@@ -21,6 +21,11 @@ std::vector<TableUse> table_uses(const Query& query);
 std::vector<Name> columns_read(const Expr& expr);
 // Where a statement first names a column or field, in a reference of one or several parts.
 std::optional<SourcePlace> place_of_column(const Statement& statement, const std::string& name);
+// What may go wrong while a statement runs.
+enum class FailingValue { kDivision, kCast, kArithmetic };
+// The place of the one expression of a statement that can have failed so; nothing where several
+// can.
+std::optional<SourcePlace> place_of_failure(const Statement& statement, FailingValue what);
 // Non-deterministic functions used (rand, uuid, ...); current_timestamp and kin are not among them.
 std::vector<Name> nondeterministic_calls(const Query& query);
 std::vector<Name> nondeterministic_calls(const Expr& expr);
@@ -61,6 +66,13 @@ Result<std::string> print_duckdb(const Query& query, const Resolve& resolve,
 Result<std::string> print_duckdb(const Expr& expr, const PrintOptions& options = {});
 Result<std::string> print_duckdb(const Expr& expr, const Resolve& resolve,
                                  const PrintOptions& options = {});
+
+// A STRING, given as DuckDB text, as another type: null for texts that Spark does not take for one.
+std::string duckdb_try_cast_of_text(const std::string& text, const DataType& to);
+// The same with an error CAST_INVALID_INPUT for them.
+std::string duckdb_cast_of_text(const std::string& text, const DataType& to);
+// A value of that type, given as DuckDB text, as a STRING; "" for types that have none.
+std::string duckdb_text_of(const std::string& value, const DataType& type);
 
 // Spark text of an expression or query, normalised; for messages, plans and golden tests.
 std::string print_spark(const Expr& expr);

@@ -115,19 +115,34 @@ std::string DuckdbPrinter::query(const Query& node) {
     const char* word = operation->kind == SetKind::kUnion       ? "UNION"
                        : operation->kind == SetKind::kIntersect ? "INTERSECT"
                                                                 : "EXCEPT";
-    const std::string left = query(*operation->left);
+    std::string left = query(*operation->left);
+    const auto sides = last_sides_;  // those of the left side, if it has such
     std::string right = query(*operation->right);
-    if (!operation->by_name) align_structs(*operation, left, right);
+    last_sides_ = sides;
+    if (!operation->by_name) align_sides(*operation, left, right);
     result += fmt::format("({}) {}{}{} ({})", left, word, operation->all ? " ALL" : "",
                           operation->by_name ? " BY NAME" : "", right);
+    if (!last_sides_.second.empty()) last_sides_.first = result;
   } else if (const auto* values = node.as<ValuesRows>()) {
     result += "SELECT * FROM " + rows(*values);
   } else if (const auto* derived = node.as<Derived>()) {
     result += "SELECT * FROM (" + query(*derived->query) + ")";
   }
-  scopes_.push_back({node.as<Select>() != nullptr ? last_from_ : "(" + result + ")", {}, {}});
+  const auto* selected = node.as<Select>();
+  scopes_.push_back(Scope{selected != nullptr ? last_from_ : "(" + result + ")"});
+  scopes_.back().select = selected;
+  scopes_.back().sees_names = selected != nullptr;
   if (node.order_by_all) result += " ORDER BY ALL ASC NULLS FIRST";
-  if (!node.order_by.empty()) result += " ORDER BY " + order(node.order_by);
+  if (!node.order_by.empty()) {
+    ordered_ = selected;
+    const std::string items = order(node.order_by);
+    ordered_ = nullptr;
+    // A set operation is ordered by its columns as they are, DISTINCT by what is selected.
+    const bool plain = selected != nullptr && !selected->distinct;
+    if (!plain && sorts_parts_) result = "SELECT * FROM (" + result + ")";
+    sorts_parts_ = false;
+    result += " ORDER BY " + items;
+  }
   if (node.limit && is_negative(*node.limit)) {
     fail(invalid_argument("INVALID_LIMIT_LIKE_EXPRESSION.IS_NEGATIVE",
                           "LIMIT cannot be negative: leave it out for all rows"),
@@ -191,7 +206,8 @@ std::string DuckdbPrinter::select(const Select& selection) {
   const auto doubles_around = std::exchange(doubles_, {});
   if (selection.from) collect_tables(*selection.from);
   const std::string from = selection.from ? relation(*selection.from) : "";
-  scopes_.push_back({from, {}, {}});
+  scopes_.push_back(Scope{from});
+  scopes_.back().select = &selection;
   const Name* generates = nullptr;
   std::string result = selection.distinct ? "SELECT DISTINCT " : "SELECT ";
   for (size_t i = 0; i < selection.items.size(); ++i) {
@@ -211,7 +227,9 @@ std::string DuckdbPrinter::select(const Select& selection) {
   if (selection.from) result += " FROM " + from;
   if (selection.where) result += " WHERE " + condition(selection.where);
   if (selection.group_by_all) result += " GROUP BY ALL";
-  if (!selection.group_by.empty()) result += " GROUP BY " + list(selection.group_by);
+  if (!selection.group_by.empty() || !selection.groupings.empty())
+    result += " GROUP BY " + group_by(selection);
+  scopes_.back().sees_names = true;
   if (selection.having) result += " HAVING " + condition(selection.having);
   for (size_t i = 0; i < selection.windows.size(); ++i) {
     const NamedWindow& named = selection.windows[i];
@@ -226,23 +244,59 @@ std::string DuckdbPrinter::select(const Select& selection) {
   return result;
 }
 
+std::string DuckdbPrinter::group_by(const Select& select) {
+  if (select.groupings.empty()) return list(select.group_by);
+  const auto key = [&](const ExprPtr& one) {
+    const auto* place = one->as<Literal>();
+    const bool number = place != nullptr && is_integer(place->type) && place->text.size() < 9;
+    const auto index = number ? static_cast<size_t>(std::max(std::stoi(place->text), 0)) : 0;
+    return expr(index > 0 && index <= select.items.size() ? select.items[index - 1].expr : one);
+  };
+  std::string result;
+  for (const Grouping& grouping : select.groupings) {
+    std::string sets;
+    for (const auto& set : grouping.sets) {
+      std::string keys;
+      for (const ExprPtr& one : set) keys += (keys.empty() ? "" : ", ") + key(one);
+      const bool alone = set.size() == 1;
+      sets += fmt::format("{}{}", sets.empty() ? "" : ", ", alone ? keys : "(" + keys + ")");
+    }
+    const char* word = grouping.kind == GroupingKind::kRollup ? "ROLLUP "
+                       : grouping.kind == GroupingKind::kCube ? "CUBE "
+                                                              : "GROUPING SETS ";
+    result += result.empty() ? "" : ", ";
+    result += grouping.kind == GroupingKind::kPlain ? sets : fmt::format("{}({})", word, sets);
+  }
+  return result;
+}
+
 std::string DuckdbPrinter::rows(const ValuesRows& values) {
   if (values.rows.empty()) {
     fail_unsupported({}, "VALUES without rows", "");
     return "";
   }
-  for (size_t c = 0; c < values.rows[0].size(); ++c) {
+  constexpr const char* kMismatch = "INVALID_INLINE_TABLE.INCOMPATIBLE_TYPES_IN_INLINE_TABLE";
+  std::vector<std::vector<ExprPtr>> rows = values.rows;
+  for (size_t c = 0; c < rows[0].size(); ++c) {
     std::vector<ExprPtr> column;
-    for (const auto& row : values.rows) {
+    for (const auto& row : rows) {
       if (c < row.size()) column.push_back(row[c]);
     }
     scopes_.push_back({});
-    check_structs(column, "INVALID_INLINE_TABLE.INCOMPATIBLE_TYPES_IN_INLINE_TABLE");
+    check_structs(column, kMismatch);
+    // There may be many: types that do not show are not asked for.
+    const bool asks = std::exchange(asks_, false);
+    if (const auto type = merged_type(column, kMismatch, Texts::kStayTexts)) {
+      for (auto& row : rows) {
+        if (c < row.size()) row[c] = as_type(row[c], *type);
+      }
+    }
+    asks_ = asks;
     scopes_.pop_back();
   }
   std::string result = "(VALUES ";
   for (size_t i = 0; i < values.rows.size(); ++i)
-    result += (i == 0 ? "(" : ", (") + list(values.rows[i]) + ")";
+    result += (i == 0 ? "(" : ", (") + list(rows[i]) + ")";
   result += ") AS \"values\"(";
   for (size_t i = 0; i < values.rows[0].size(); ++i)
     result += fmt::format("{}\"col{}\"", i == 0 ? "" : ", ", i + 1);
@@ -327,7 +381,7 @@ std::string DuckdbPrinter::join(const Join& node) {
   std::string result = fmt::format("{} {}{} {}{}", left, node.natural ? "NATURAL " : "",
                                    join_words(kind), node.lateral ? "LATERAL " : "", right);
   if (node.on) {
-    scopes_.push_back({fmt::format("{} CROSS JOIN {}", left, right), {}, {}});
+    scopes_.push_back(Scope{fmt::format("{} CROSS JOIN {}", left, right)});
     result += " ON " + condition(node.on);
     scopes_.pop_back();
   }
@@ -416,7 +470,7 @@ std::string DuckdbPrinter::lateral_view(const Relation& node, const LateralView&
     return "";
   }
   const std::string input = relation(*view.input);
-  scopes_.push_back({input, {}, {}});
+  scopes_.push_back(Scope{input});
   const std::string columns = generator(*view.generator, view.outer, node.column_aliases);
   scopes_.pop_back();
   std::string result = fmt::format("{} CROSS JOIN LATERAL (SELECT {})", input, columns);

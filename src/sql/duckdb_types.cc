@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "sql/duckdb_core.h"
@@ -91,13 +92,6 @@ std::string renamed(const std::string& value, const DataType& type, const DataTy
   }
 }
 
-int integer_digits(TypeId type) {
-  return type == TypeId::kByte      ? 3
-         : type == TypeId::kShort   ? 5
-         : type == TypeId::kInteger ? 10
-                                    : 20;
-}
-
 DataType literal_type(const Literal& literal) {
   if (literal.type != TypeId::kDecimal) return DataType::primitive(literal.type);
   const size_t sign = literal.text[0] == '-' ? 1 : 0;
@@ -111,6 +105,59 @@ DataType literal_type(const Literal& literal) {
   return DataType::decimal(std::max({digits, scale, 1}), scale);
 }
 
+// A struct of a value's parts, each after whether it is there: false sorts first.
+std::string sort_key(const std::string& value, const DataType& type, int depth) {
+  const auto part = [&](const std::string& text, const DataType& of_part, size_t i) {
+    return fmt::format("n{} := {} IS NOT NULL, v{} := {}", i, text, i,
+                       sort_key(text, of_part, depth + 1));
+  };
+  if (type.id == TypeId::kArray) {
+    const auto item = fmt::format("sl_part_{}", depth);
+    return fmt::format("list_transform({}, lambda {}: struct_pack({}))", value, item,
+                       part(item, *type.element, 0));
+  }
+  if (type.id != TypeId::kStruct) return value;
+  std::string parts;
+  for (size_t i = 0; i < type.fields->size(); ++i) {
+    parts += (i == 0 ? "" : ", ") + part(fmt::format("struct_extract_at({}, {})", value, i + 1),
+                                         (*type.fields)[i].type, i);
+  }
+  return fmt::format("CASE WHEN {} IS NOT NULL THEN struct_pack({}) END", value, parts);
+}
+
+// A value given as text as another type that holds it.
+std::string cast_of(const std::string& text, const DataType& from, const DataType& to) {
+  if (same_type(from, to)) return text;
+  return from.id == TypeId::kString ? duckdb_cast_of_text(text, to)
+                                    : fmt::format("CAST({} AS {})", text, duckdb_type(to));
+}
+
+bool is_null(const Expr& expr) {
+  const auto* constant = expr.as<Literal>();
+  return constant != nullptr && constant->type == TypeId::kVoid;
+}
+
+// Whether a text that is compared with values of a type is that value in the engine as in Spark.
+bool is_plain_text(const std::string& text, TypeId other) {
+  const size_t sign = !text.empty() && text[0] == '-' ? 1 : 0;
+  const size_t digits = std::min(text.find_first_not_of("0123456789", sign), text.size()) - sign;
+  constexpr size_t kMostDigits = 9;
+  switch (other) {
+    case TypeId::kInteger:
+    case TypeId::kLong:
+      return digits > 0 && digits <= kMostDigits && sign + digits == text.size();
+    case TypeId::kDouble:
+      return digits > 0 && text.find_first_not_of("0123456789.", sign) == std::string::npos;
+    case TypeId::kTimestamp:
+    case TypeId::kTimestampNtz:
+      return true;
+    case TypeId::kBoolean:
+      return text == "true" || text == "false";
+    default:
+      return false;
+  }
+}
+
 const Field* member_of(const DataType& type, const std::string& name) {
   if (type.id != TypeId::kStruct) return nullptr;
   for (const Field& field : *type.fields) {
@@ -121,19 +168,8 @@ const Field* member_of(const DataType& type, const std::string& name) {
 
 }  // namespace
 
-DecimalShape decimal_shape(const Expr& expr, const DataType& type) {
-  if (type.id == TypeId::kDecimal) return {type.precision, type.scale};
-  const auto* constant = expr.as<Literal>();
-  if (constant != nullptr && is_integer(constant->type)) {
-    const std::string digits = constant->text.substr(constant->text[0] == '-' ? 1 : 0);
-    const size_t zeros = std::min(digits.find_first_not_of('0'), digits.size() - 1);
-    return {static_cast<int>(digits.size() - zeros), 0};
-  }
-  return {integer_digits(type.id), 0};
-}
-
 std::optional<std::vector<Field>> DuckdbPrinter::described(const std::string& query) {
-  if (!options_.describe || error_) return std::nullopt;
+  if (!options_.describe || !asks_ || error_) return std::nullopt;
   return options_.describe(with_.empty() ? query : fmt::format("WITH {} {}", with_, query));
 }
 
@@ -160,10 +196,30 @@ std::optional<DataType> DuckdbPrinter::described_value(const std::string& text) 
   return std::nullopt;
 }
 
+const SelectItem* DuckdbPrinter::named_item(const ColumnRef& column) const {
+  if (scopes_.empty() || !scopes_.back().sees_names || column.parts.size() != 1) return nullptr;
+  for (const SelectItem& item : scopes_.back().select->items) {
+    if (item.aliases.size() != 1 || !same_name(item.aliases[0].text, column.parts[0])) continue;
+    const auto* same = item.expr->as<ColumnRef>();
+    if (same == nullptr || !same_name(same->parts.back(), column.parts[0])) return &item;
+  }
+  return nullptr;
+}
+
 DataType DuckdbPrinter::type_of_column(const Expr& node, const ColumnRef& column) {
   const DataType unknown;
   for (const auto& [name, text] : params_) {
     if (same_name(name, column.parts[0])) return unknown;
+  }
+  if (const SelectItem* item = named_item(column)) {
+    // HAVING and QUALIFY may mean either.
+    if (ordered_ == nullptr) return unknown;
+    const auto* ordered = std::exchange(ordered_, nullptr);
+    const bool names = std::exchange(scopes_.back().sees_names, false);
+    DataType type = type_of(*item->expr);
+    ordered_ = ordered;
+    scopes_.back().sees_names = names;
+    return type;
   }
   if (column.parts.size() == 1 && !scopes_.empty() && !scopes_.back().from.empty()) {
     const auto& columns = columns_of(scopes_.back());
@@ -183,20 +239,186 @@ DataType DuckdbPrinter::type_of_column(const Expr& node, const ColumnRef& column
 DataType DuckdbPrinter::common_type_of(const std::vector<ExprPtr>& values) {
   DataType common;
   for (const ExprPtr& value : values) {
-    if (!value) continue;
-    const auto* constant = value->as<Literal>();
-    if (constant != nullptr && constant->type == TypeId::kVoid) continue;
-    DataType type = type_of(*value);
+    if (!value || is_null(*value)) continue;
+    const DataType type = type_of(*value);
     if (type.id == TypeId::kVoid) return type;
-    if (common.id != TypeId::kVoid && !same_type(common, type)) return DataType();
-    common = std::move(type);
+    auto both = common_type(common, type);
+    if (!both) return DataType();
+    common = *std::move(both);
   }
   return common;
+}
+
+std::optional<DataType> DuckdbPrinter::merged_type(const std::vector<ExprPtr>& values,
+                                                   const char* code, Texts texts) {
+  DataType common;
+  bool differ = false;
+  const ExprPtr* misfit = nullptr;
+  DataType misfits;
+  for (const ExprPtr& value : values) {
+    if (!value || is_null(*value)) continue;
+    DataType type = type_of(*value);
+    if (type.id == TypeId::kVoid || has_struct(type)) return std::nullopt;
+    if (misfit != nullptr) continue;
+    differ = differ || (common.id != TypeId::kVoid && !same_type(common, type));
+    auto both = common_type(common, type, texts);
+    if (!both) {
+      misfit = &value;
+      misfits = std::move(type);
+    } else {
+      common = *std::move(both);
+    }
+  }
+  if (misfit != nullptr) {
+    fail(
+        invalid_argument(code, "{} and {} stand together, and no type holds both: cast one of them",
+                         to_sql(common), to_sql(misfits)),
+        (*misfit)->place);
+    return std::nullopt;
+  }
+  return differ ? std::optional(common) : std::nullopt;
+}
+
+std::optional<DataType> DuckdbPrinter::compared_type(const std::vector<ExprPtr>& values,
+                                                     const char* code) {
+  if (std::all_of(values.begin(), values.end(), [](const ExprPtr& value) {
+        const TypeId known = known_type(*value);
+        return known == TypeId::kBoolean || is_null(*value);
+      })) {
+    return std::nullopt;
+  }
+  const auto common = merged_type(values, code);
+  if (!common || common->is_nested()) return std::nullopt;
+  // STRING constants take the type of what they are compared with, as in Spark where that is
+  // theirs.
+  DataType others;
+  bool texts = false;
+  bool plain = true;
+  bool floats = false;
+  bool exact = true;  // a FLOAT holds the others, which are constants
+  for (const ExprPtr& value : values) {
+    if (is_null(*value)) continue;
+    const DataType type = type_of(*value);
+    constexpr size_t kMostDigits = 7;
+    const auto* constant = value->as<Literal>();
+    const bool held =
+        constant != nullptr && is_integer(type.id) && constant->text.size() <= kMostDigits;
+    texts = texts || type.id == TypeId::kString;
+    floats = floats || type.id == TypeId::kFloat;
+    exact = exact && (type.id == TypeId::kFloat || held);
+    if (type.id != TypeId::kString) others = common_type(others, type).value_or(others);
+  }
+  if (!texts) return floats && !exact ? common : std::nullopt;
+  // Handled by becomes_date.
+  if (others.id == TypeId::kDate) return std::nullopt;
+  for (const ExprPtr& value : values) {
+    const auto* constant = value->as<Literal>();
+    if (constant == nullptr) {
+      plain = plain && type_of(*value).id != TypeId::kString;
+    } else if (constant->type == TypeId::kString) {
+      plain = plain && is_plain_text(constant->text, others.id);
+    }
+  }
+  return plain ? std::nullopt : common;
+}
+
+ExprPtr DuckdbPrinter::as_type(const ExprPtr& value, const DataType& type) {
+  if (!value || is_null(*value)) return value;
+  const DataType own = type_of(*value);
+  if (own.id == TypeId::kVoid || same_type(own, type)) return value;
+  return make_expr(Cast{value, type}, value->place);
+}
+
+void DuckdbPrinter::merge(std::vector<ExprPtr>& values, const char* code, Texts texts) {
+  if (const auto type = merged_type(values, code, texts)) {
+    for (ExprPtr& value : values) value = as_type(value, *type);
+  }
+}
+
+Call DuckdbPrinter::merged_arguments(const Call& call) {
+  static constexpr std::string_view kAll[] = {"array",  "coalesce", "nvl",
+                                              "ifnull", "greatest", "least"};
+  Call result = call;
+  const std::string& name = call.name.text;
+  const auto some = [&](size_t first, size_t step) {
+    std::vector<ExprPtr> values;
+    for (size_t i = first; i < call.args.size(); i += step) values.push_back(call.args[i]);
+    const bool stay = name == "greatest" || name == "least";
+    merge(values,
+          name != "map" ? "DATATYPE_MISMATCH.DATA_DIFF_TYPES"
+          : first == 0  ? "DATATYPE_MISMATCH.CREATE_MAP_KEY_DIFF_TYPES"
+                        : "DATATYPE_MISMATCH.CREATE_MAP_VALUE_DIFF_TYPES",
+          stay ? Texts::kStayTexts : Texts::kBecomeOthers);
+    for (size_t i = first, at = 0; i < call.args.size(); i += step) result.args[i] = values[at++];
+  };
+  if (std::find(std::begin(kAll), std::end(kAll), name) != std::end(kAll)) {
+    some(0, 1);
+  } else if ((name == "if" || name == "iff" || name == "nvl2") && call.args.size() == 3) {
+    some(1, 1);
+  } else if (name == "map") {
+    some(0, 2);
+    some(1, 2);
+  }
+  return result;
+}
+
+DataType DuckdbPrinter::operand_type(const ExprPtr& operand, const ExprPtr& other) {
+  const DataType type = type_of(*operand);
+  if (type.id != TypeId::kString) return type;
+  const DataType beside = type_of(*other);
+  if (is_integer(beside.id)) return DataType::primitive(TypeId::kLong);
+  return is_number(beside.id) ? DataType::primitive(TypeId::kDouble) : type;
+}
+
+DataType DuckdbPrinter::type_of_operation(const Binary& binary) {
+  switch (binary.op) {
+    case BinaryOp::kAdd:
+    case BinaryOp::kSubtract:
+    case BinaryOp::kMultiply:
+    case BinaryOp::kModulo:
+    case BinaryOp::kDivide: {
+      const DataType left = operand_type(binary.left, binary.right);
+      const DataType right = operand_type(binary.right, binary.left);
+      const DataType type = arithmetic_type(binary.op, *binary.left, left, *binary.right, right);
+      const bool quotient = binary.op == BinaryOp::kDivide && type.id != TypeId::kDecimal;
+      return quotient && type.id != TypeId::kVoid ? DataType::primitive(TypeId::kDouble) : type;
+    }
+    default:
+      return DataType();
+  }
+}
+
+// Of calls whose types follow from those of their arguments.
+DataType DuckdbPrinter::type_of_call(const Call& call) {
+  const std::string& name = call.name.text;
+  if (call.args.empty()) return DataType();
+  if (name == "array") return DataType::array(common_type_of(call.args));
+  if (name == "coalesce" || name == "nvl" || name == "ifnull" || name == "greatest" ||
+      name == "least") {
+    return common_type_of(call.args);
+  }
+  if ((name == "if" || name == "iff" || name == "nvl2") && call.args.size() == 3)
+    return common_type_of({call.args[1], call.args[2]});
+  static constexpr std::string_view kFirst[] = {
+      "min",       "max",    "first",     "first_value", "last",     "last_value",
+      "any_value", "nullif", "nth_value", "positive",    "negative", "mode"};
+  if (std::find(std::begin(kFirst), std::end(kFirst), name) != std::end(kFirst)) {
+    const DataType type = type_of(*call.args[0]);
+    const bool sign = name == "positive" || name == "negative";
+    return sign && type.id == TypeId::kString ? DataType::primitive(TypeId::kDouble) : type;
+  }
+  if (name == "sum" || name == "avg" || name == "mean") {
+    DataType type = type_of(*call.args[0]);
+    if (type.id == TypeId::kString) type = DataType::primitive(TypeId::kDouble);
+    return name == "sum" ? sum_type(type) : average_type(type);
+  }
+  return DataType();
 }
 
 DataType DuckdbPrinter::type_of(const Expr& node) {
   if (const auto* literal = node.as<Literal>()) return literal_type(*literal);
   if (const auto* cast = node.as<Cast>()) return cast->type;
+  if (node.as<Star>() != nullptr) return DataType();
   if (const TypeId known = known_type(node); known != TypeId::kVoid && known != TypeId::kDecimal)
     return DataType::primitive(known);
   if (const auto* call = node.as<Call>(); call != nullptr && !options_.describe) {
@@ -205,7 +427,26 @@ DataType DuckdbPrinter::type_of(const Expr& node) {
     if (map) return DataType::map(DataType(), DataType());
     if (call->name.text == "array") return DataType::array(DataType());
   }
-  if (!options_.describe) return DataType();
+  if (const auto* unary = node.as<Unary>()) {
+    const DataType type = type_of(*unary->operand);
+    const bool text = type.id == TypeId::kString && unary->op != UnaryOp::kBitNot;
+    return text ? DataType::primitive(TypeId::kDouble) : type;
+  }
+  if (const auto* operation = node.as<Binary>()) {
+    DataType type = type_of_operation(*operation);
+    if (type.id != TypeId::kVoid) return type;
+  }
+  if (const auto* choice = node.as<Case>()) {
+    std::vector<ExprPtr> values;
+    for (const auto& [when, value] : choice->branches) values.push_back(value);
+    values.push_back(choice->otherwise);
+    return common_type_of(values);
+  }
+  if (const auto* call = node.as<Call>()) {
+    DataType type = type_of_call(*call);
+    if (type.id != TypeId::kVoid) return type;
+  }
+  if (!options_.describe || !asks_ || scopes_.empty()) return DataType();
   if (const auto* column = node.as<ColumnRef>()) return type_of_column(node, *column);
   if (const auto* access = node.as<FieldAccess>()) {
     const DataType whole = type_of(*access->value);
@@ -216,21 +457,13 @@ DataType DuckdbPrinter::type_of(const Expr& node) {
     const DataType whole = type_of(*access->value);
     return whole.element == nullptr ? DataType() : *whole.element;
   }
-  if (const auto* unary = node.as<Unary>()) return type_of(*unary->operand);
-  if (const auto* choice = node.as<Case>()) {
-    std::vector<ExprPtr> values;
-    for (const auto& [when, value] : choice->branches) values.push_back(value);
-    values.push_back(choice->otherwise);
-    return common_type_of(values);
-  }
-  if (const auto* call = node.as<Call>()) {
-    const std::string& name = call->name.text;
-    if (name == "array") return DataType::array(common_type_of(call->args));
-    if (name == "coalesce" || name == "nvl" || name == "ifnull") return common_type_of(call->args);
-    if ((name == "if" || name == "iff") && call->args.size() == 3)
-      return common_type_of({call->args[1], call->args[2]});
-  }
-  return described_value(expr(node)).value_or(DataType());
+  // To ask, the expression must be printed: once in each place.
+  const size_t place = scopes_.size() - 1;
+  if (const auto known = scopes_[place].types.find(&node); known != scopes_[place].types.end())
+    return known->second;
+  DataType type = described_value(expr(node)).value_or(DataType());
+  scopes_[place].types.emplace(&node, type);
+  return type;
 }
 
 bool DuckdbPrinter::scope_has(const std::function<bool(const DataType&)>& is_such) {
@@ -318,6 +551,17 @@ void DuckdbPrinter::check_structs(const std::vector<ExprPtr>& values, const char
   }
 }
 
+std::string DuckdbPrinter::sortable(const ExprPtr& value) {
+  const std::string text = expr(value);
+  const bool plain = value->as<Literal>() != nullptr || value->as<Binary>() != nullptr ||
+                     known_type(*value) != TypeId::kVoid;
+  if (!options_.describe || plain) return text;
+  const DataType type = type_of(*value);
+  if (type.id != TypeId::kStruct && type.id != TypeId::kArray) return text;
+  sorts_parts_ = true;
+  return sort_key(text, type, 0);
+}
+
 std::string DuckdbPrinter::compared_struct(const ExprPtr& value, const ExprPtr& other,
                                            const std::string& text) {
   const auto plain = [](const ExprPtr& side) {
@@ -332,56 +576,92 @@ std::string DuckdbPrinter::compared_struct(const ExprPtr& value, const ExprPtr& 
                                                                 : renamed(text, type, named, 0);
 }
 
-std::string DuckdbPrinter::compared_query(const In& in) {
-  const std::string text = query(*in.query);
-  if (!options_.describe || in.value->as<Literal>() != nullptr ||
-      known_type(*in.value) != TypeId::kVoid) {
-    return text;
-  }
-  const DataType named = type_of(*in.value);
-  if (!has_struct(named)) return text;
+std::string DuckdbPrinter::compared_query(const In& in, std::optional<DataType>* type) {
+  std::string text = query(*in.query);
+  if (!options_.describe || is_null(*in.value)) return text;
+  const DataType value = type_of(*in.value);
+  if (value.id == TypeId::kVoid) return text;
   const auto given = described(fmt::format("SELECT * FROM ({})", text));
   if (!given || given->size() != 1) return text;
-  const DataType& type = given->front().type;
-  if (same_names_of(type, named) || !same_shape(type, named)) return text;
-  return fmt::format("SELECT {} FROM ({}) AS sl_side(c0)", renamed("c0", type, named, 0), text);
+  const DataType& found = given->front().type;
+  std::string item;
+  if (has_struct(value)) {
+    if (same_names_of(found, value) || !same_shape(found, value)) return text;
+    item = renamed("c0", found, value, 0);
+  } else {
+    if (found.id == TypeId::kVoid || has_struct(found) || same_type(found, value)) return text;
+    const auto common = common_type(value, found);
+    if (!common) {
+      fail(invalid_argument("DATATYPE_MISMATCH.IN_SUBQUERY_DATA_TYPE_MISMATCH",
+                            "{} is looked for among values of type {}: cast one of them",
+                            to_sql(value), to_sql(found)),
+           in.value->place);
+      return "";
+    }
+    item = cast_of("c0", found, *common);
+    *type = common;
+  }
+  return fmt::format("SELECT {} FROM ({}) AS sl_side(c0)", item, text);
 }
 
 // Columns go by position in Spark, and so do the fields of structs in those of UNION; DuckDB would
 // take fields by name and give a struct of the fields of both sides.
-void DuckdbPrinter::align_structs(const SetOperation& operation, const std::string& left,
-                                  std::string& right) {
+void DuckdbPrinter::align_sides(const SetOperation& operation, std::string& left,
+                                std::string& right) {
+  const auto known = std::exchange(last_sides_, {});
   const auto given = described(fmt::format("SELECT * FROM ({})", right));
-  if (!given || std::none_of(given->begin(), given->end(),
-                             [](const Field& field) { return has_struct(field.type); })) {
-    return;
-  }
-  const auto wanted = described(fmt::format("SELECT * FROM ({})", left));
+  if (!given) return;
+  const auto wanted = known.first == left ? std::optional(known.second)
+                                          : described(fmt::format("SELECT * FROM ({})", left));
   if (!wanted || wanted->size() != given->size()) return;
   std::string names;
-  std::string items;
-  bool differs = false;
+  std::string left_items;
+  std::string right_items;
+  bool left_differs = false;
+  bool right_differs = false;
+  std::vector<Field> both = *wanted;
   for (size_t i = 0; i < given->size(); ++i) {
     const auto name = fmt::format("c{}", i);
     const DataType& to = (*wanted)[i].type;
     const DataType& from = (*given)[i].type;
     names += (i == 0 ? "" : ", ") + name;
+    std::string left_item = name;
     std::string item = name;
-    if (!same_names_of(to, from)) {
-      if (operation.kind != SetKind::kUnion || !same_shape(to, from)) {
-        fail(invalid_argument("INCOMPATIBLE_COLUMN_TYPE",
-                              "column {} is {} on one side of UNION, INTERSECT or EXCEPT and {} on "
-                              "the other: give the fields the same names, order and types",
-                              i + 1, to_sql(to), to_sql(from)),
-             operation.right->place);
-        return;
+    const auto refuse = [&](const char* way_out) {
+      fail(invalid_argument("INCOMPATIBLE_COLUMN_TYPE",
+                            "column {} is {} on one side of UNION, INTERSECT or EXCEPT and {} on "
+                            "the other: {}",
+                            i + 1, to_sql(to), to_sql(from), way_out),
+           operation.right->place);
+    };
+    if (has_struct(from) || has_struct(to)) {
+      if (!same_names_of(to, from)) {
+        if (operation.kind != SetKind::kUnion || !same_shape(to, from))
+          return refuse("give the fields the same names, order and types");
+        item = renamed(name, from, to, 0);
       }
-      item = renamed(name, from, to, 0);
-      differs = true;
+    } else if (from.id != TypeId::kVoid && to.id != TypeId::kVoid && !same_type(from, to)) {
+      const auto common = common_type(to, from);
+      if (!common) return refuse("cast one of them");
+      left_item = cast_of(name, to, *common);
+      item = cast_of(name, from, *common);
+      both[i].type = *common;
+    } else if (to.id == TypeId::kVoid) {
+      both[i].type = from;
     }
-    items += fmt::format("{}{} AS {}", i == 0 ? "" : ", ", item, duckdb_name((*given)[i].name));
+    left_differs = left_differs || left_item != name;
+    right_differs = right_differs || item != name;
+    const auto& left_name = duckdb_name((*wanted)[i].name);
+    left_items += fmt::format("{}{} AS {}", i == 0 ? "" : ", ", left_item, left_name);
+    right_items +=
+        fmt::format("{}{} AS {}", i == 0 ? "" : ", ", item, duckdb_name((*given)[i].name));
   }
-  if (differs) right = fmt::format("SELECT {} FROM ({}) AS sl_side({})", items, right, names);
+  const auto wrap = [&](std::string& side, const std::string& items) {
+    side = fmt::format("SELECT {} FROM ({}) AS sl_side({})", items, side, names);
+  };
+  if (left_differs) wrap(left, left_items);
+  if (right_differs) wrap(right, right_items);
+  last_sides_.second = std::move(both);
 }
 
 }  // namespace strandline::sql

@@ -341,16 +341,71 @@ void Parser::group_by(Select& select) {
     select.group_by_all = true;
     return;
   }
-  const auto refuse = [&](const std::string& what) {
-    fail_unsupported(peek().place, what, "use UNION ALL of one GROUP BY for each grouping");
-  };
-  if ((at_word("ROLLUP") || at_word("CUBE")) && at_symbol("(", 1))
-    return refuse("GROUP BY " + peek().upper);
-  if (at_words({"GROUPING", "SETS"})) return refuse("GROUPING SETS");
-  select.group_by = expression_list();
-  if (at_words({"WITH", "ROLLUP"}) || at_words({"WITH", "CUBE"}))
-    return refuse("GROUP BY ... WITH " + peek(1).upper);
-  if (at_words({"GROUPING", "SETS"})) return refuse("GROUPING SETS");
+  bool several = false;
+  do {
+    Grouping element = grouping_element();
+    several = several || element.kind != GroupingKind::kPlain;
+    for (const auto& set : element.sets)
+      select.group_by.insert(select.group_by.end(), set.begin(), set.end());
+    select.groupings.push_back(std::move(element));
+  } while (!failed_ && accept_symbol(","));
+  // The older form: a, b WITH ROLLUP, and a, b GROUPING SETS ((a, b), a).
+  const bool rollup = at_words({"WITH", "ROLLUP"});
+  if (!several && (rollup || at_words({"WITH", "CUBE"}))) {
+    next();
+    next();
+    several = true;
+    Grouping whole{rollup ? GroupingKind::kRollup : GroupingKind::kCube, {}};
+    for (const ExprPtr& key : select.group_by) whole.sets.push_back({key});
+    select.groupings = {std::move(whole)};
+  } else if (!several && at_words({"GROUPING", "SETS"})) {
+    several = true;
+    select.groupings = {grouping_element()};
+  }
+  if (!several) select.groupings.clear();
+}
+
+Grouping Parser::grouping_element() {
+  Grouping result;
+  if (at_words({"GROUPING", "SETS"}) && at_symbol("(", 2)) {
+    result.kind = GroupingKind::kSets;
+    next();
+  } else if (at_word("ROLLUP") && at_symbol("(", 1)) {
+    result.kind = GroupingKind::kRollup;
+  } else if (at_word("CUBE") && at_symbol("(", 1)) {
+    result.kind = GroupingKind::kCube;
+  } else {
+    result.sets.push_back({expression()});
+    return result;
+  }
+  next();
+  expect_symbol("(");
+  do {
+    const bool nested = at_words({"GROUPING", "SETS"}) ||
+                        ((at_word("ROLLUP") || at_word("CUBE")) && at_symbol("(", 1));
+    if (nested) {
+      fail_unsupported(peek().place, peek().upper + " inside another",
+                       "write the sets out in GROUPING SETS");
+    }
+    // Parentheses hold a set; an expression may begin with them as well.
+    if (at_symbol("(")) {
+      const size_t start = at_;
+      next();
+      std::vector<ExprPtr> set;
+      if (!accept_symbol(")")) {
+        set = expression_list();
+        expect_symbol(")");
+      }
+      if (failed_ || at_symbol(",") || at_symbol(")")) {
+        result.sets.push_back(std::move(set));
+        continue;
+      }
+      at_ = start;
+    }
+    result.sets.push_back({expression()});
+  } while (!failed_ && accept_symbol(","));
+  expect_symbol(")");
+  return result;
 }
 
 QueryPtr Parser::from_first() {

@@ -91,7 +91,7 @@ ColumnDefinition Parser::column_definition(bool types_optional) {
   const bool has_type =
       !types_optional || !(at_symbol(",") || at_symbol(")") || at_word("COMMENT") ||
                            at_words({"NOT", "NULL"}) || at_word("MASK") || at_word("PRIMARY"));
-  if (has_type) column.type = type();
+  if (has_type) column.type = column_type(&column.sized_type);
   column_clauses(column);
   return column;
 }
@@ -274,7 +274,7 @@ void Parser::table_clauses(TableOptions& options, bool pipeline) {
           // A column that is declared here, after the others.
           ColumnDefinition definition;
           definition.name = column;
-          definition.type = type();
+          definition.type = column_type(&definition.sized_type);
           column_clauses(definition);
           add_column(options, std::move(definition));
         }
@@ -389,10 +389,17 @@ void Parser::alter_table(Statement& statement) {
     alter.action = std::move(clustering);
   } else if (accept_words({"RENAME", "TO"})) {
     alter.action = RenameTable{table_name()};
+  } else if (accept_words({"DROP", "FEATURE"})) {
+    DropFeature drop_feature;
+    const bool text = peek().kind == TokenKind::kString;
+    const SourcePlace feature = peek().place;
+    drop_feature.feature =
+        text ? Name{string_value("a feature"), feature} : name("a feature's name");
+    drop_feature.truncate_history = accept_words({"TRUNCATE", "HISTORY"});
+    alter.action = std::move(drop_feature);
   } else if (!alter_columns(alter)) {
     if (failed_) return;
-    static constexpr std::array<std::array<std::string_view, 2>, 17> kRefused = {{
-        {"DROP", "FEATURE"},
+    static constexpr std::array<std::array<std::string_view, 2>, 15> kRefused = {{
         {"SET", "LOCATION"},
         {"SET", "OWNER"},
         {"OWNER", "TO"},
@@ -401,7 +408,6 @@ void Parser::alter_table(Statement& statement) {
         {"ADD", "PARTITION"},
         {"DROP", "PARTITION"},
         {"RECOVER", "PARTITIONS"},
-        {"REPLACE", "COLUMNS"},
         {"SET", "ROW"},
         {"DROP", "ROW"},
         {"SET", "SERDE"},
@@ -412,9 +418,7 @@ void Parser::alter_table(Statement& statement) {
     }};
     for (const auto& words : kRefused) {
       if (!at_words({words[0], words[1]})) continue;
-      std::string construct = fmt::format("ALTER TABLE ... {} {}", words[0], words[1]);
-      if (words[1] == "FEATURE" && at_name(2)) construct += " " + peek(2).text;
-      return not_yet(statement, construct);
+      return not_yet(statement, fmt::format("ALTER TABLE ... {} {}", words[0], words[1]));
     }
     for (const std::string_view word : {"PARTITION", "ENABLE", "DISABLE", "EXCHANGE"}) {
       if (at_word(word)) return not_yet(statement, fmt::format("ALTER TABLE ... {}", word));
@@ -427,6 +431,23 @@ void Parser::alter_table(Statement& statement) {
   statement.body = std::move(alter);
 }
 
+std::vector<NewColumn> Parser::new_columns() {
+  std::vector<NewColumn> columns;
+  const bool parentheses = accept_symbol("(");
+  do {
+    NewColumn column;
+    column.path = column_path("a column name");
+    column.definition.name = Name{column.path.parts.back(), column.path.place};
+    column.definition.type = column_type(&column.definition.sized_type);
+    column_clauses(column.definition);
+    column.position = column_position();
+    if (accept_word("COMMENT")) column.definition.comment = string_value("the comment");
+    columns.push_back(std::move(column));
+  } while (!failed_ && accept_symbol(","));
+  if (parentheses) expect_symbol(")");
+  return columns;
+}
+
 bool Parser::alter_columns(AlterTable& alter) {
   if (accept_words({"ADD", "COLUMN"}) || accept_words({"ADD", "COLUMNS"})) {
     AddColumns add;
@@ -435,19 +456,10 @@ bool Parser::alter_columns(AlterTable& alter) {
                        "DESCRIBE shows the columns there are; leave IF NOT EXISTS out");
       return true;
     }
-    const bool parentheses = accept_symbol("(");
-    do {
-      NewColumn column;
-      column.path = column_path("a column name");
-      column.definition.name = Name{column.path.parts.back(), column.path.place};
-      column.definition.type = type();
-      column_clauses(column.definition);
-      column.position = column_position();
-      if (accept_word("COMMENT")) column.definition.comment = string_value("the comment");
-      add.columns.push_back(std::move(column));
-    } while (!failed_ && accept_symbol(","));
-    if (parentheses) expect_symbol(")");
+    add.columns = new_columns();
     alter.action = std::move(add);
+  } else if (accept_words({"REPLACE", "COLUMNS"})) {
+    alter.action = ReplaceColumns{new_columns()};
   } else if (at_word("ADD") && at_name(1) && !at_word("PARTITION", 1)) {
     next();
     fail_expected(fmt::format("COLUMN before the new column, as in ADD COLUMN {} ...", peek().text),
@@ -485,7 +497,7 @@ bool Parser::alter_columns(AlterTable& alter) {
     if (!failed_ && !same_name(new_name.text, change.column.parts.back())) {
       fail_unsupported(new_name.place, "a new name in CHANGE COLUMN", "use RENAME COLUMN a TO b");
     }
-    change.type = type();
+    change.type = column_type(&change.sized_type);
     if (accept_word("COMMENT")) change.comment = string_value("the comment");
     change.position = column_position();
     alter.action = AlterColumns{{std::move(change)}};
@@ -499,7 +511,7 @@ ColumnChange Parser::column_change() {
   ColumnChange change;
   change.column = column_path("a column name");
   if (accept_word("TYPE")) {
-    change.type = type();
+    change.type = column_type(&change.sized_type);
   } else if (accept_words({"SET", "NOT", "NULL"})) {
     change.nullable = false;
   } else if (accept_words({"DROP", "NOT", "NULL"})) {

@@ -75,9 +75,9 @@ DataType Parser::type() {
     }
     return failed_ ? nothing : DataType::decimal(precision, scale);
   }
-  if (word == "CHAR" || word == "VARCHAR" || word == "CHARACTER") {
-    fail_unsupported(token.place, "a column of type " + word,
-                     "use STRING, and CHECK (length(c) <= n) where the length matters");
+  if (at_sized_type()) {
+    fail_unsupported(token.place, "a " + word + " in this place",
+                     "use STRING: lengths are kept for the columns of a table alone");
     return nothing;
   }
   if (word == "ARRAY") {
@@ -122,21 +122,40 @@ DataType Parser::type() {
   return nothing;
 }
 
-DataType Parser::cast_type() {
+bool Parser::at_sized_type() const {
   const std::string& word = peek().upper;
-  const bool text = peek().kind == TokenKind::kWord &&
-                    (word == "CHAR" || word == "VARCHAR" || word == "CHARACTER") &&
-                    peek(1).kind == TokenKind::kSymbol && peek(1).text == "(";
-  if (!text) return type();
-  next();
-  next();
-  if (peek().kind == TokenKind::kNumber) {
-    next();
-  } else {
-    fail_expected("a length");
+  return peek().kind == TokenKind::kWord &&
+         (word == "CHAR" || word == "VARCHAR" || word == "CHARACTER");
+}
+
+DataType Parser::column_type(std::string* sized) {
+  sized->clear();
+  if (!at_sized_type()) return type();
+  const Token& word = next();
+  *sized = word.upper == "VARCHAR" ? "varchar" : "char";
+  if (!at_symbol("(")) {
+    fail(invalid_argument("DATATYPE_MISSING_SIZE", "{} needs a length, as in {}(10)", word.upper,
+                          word.upper),
+         word.place);
+    return DataType();
   }
+  next();
+  constexpr size_t kMostDigits = 9;
+  const Token& digits = peek();
+  if (digits.kind != TokenKind::kNumber || !digits.suffix.empty() ||
+      digits.text.size() > kMostDigits ||
+      digits.text.find_first_not_of("0123456789") != std::string::npos) {
+    fail_expected("a length");
+    return DataType();
+  }
+  *sized += fmt::format("({})", std::stoi(next().text));
   expect_symbol(")");
   return DataType::primitive(TypeId::kString);
+}
+
+DataType Parser::cast_type() {
+  std::string sized;
+  return column_type(&sized);
 }
 
 std::vector<Field> Parser::schema_fields(std::string_view stop_symbol) {

@@ -97,6 +97,9 @@ class Parser {
 
   // --- types (parse_type.cc) ---
   DataType type();
+  bool at_sized_type() const;
+  // The same of a column, which may be a CHAR(n) or VARCHAR(n): a STRING, and its type in *sized.
+  DataType column_type(std::string* sized);
   // The same in a cast, where CHAR(n) and VARCHAR(n) are STRING: Spark cuts and pads nothing there.
   DataType cast_type();
   std::vector<Field> schema_fields(std::string_view stop_symbol);
@@ -147,6 +150,7 @@ class Parser {
   void select_clauses(Select& select);
   void window_clause(Select& select);
   void group_by(Select& select);
+  Grouping grouping_element();
   RelationPtr from_list();
   RelationPtr joins(RelationPtr left);
   RelationPtr lateral(RelationPtr left, bool outer);
@@ -222,6 +226,7 @@ class Parser {
   // Also gives the expression's own text.
   ExprPtr expression(std::string* sql);
   void alter_table(Statement& statement);
+  std::vector<NewColumn> new_columns();
   bool alter_columns(AlterTable& alter);  // ADD, RENAME, DROP, ALTER and CHANGE of columns
   ColumnPath column_path(std::string_view what);
   std::vector<ColumnPath> column_paths(std::string_view what);

@@ -79,12 +79,21 @@ struct NamedWindow {
   WindowSpec spec;
 };
 
+// One element of GROUP BY beside others: plain expressions (one set), ROLLUP and CUBE over sets, or
+// GROUPING SETS.
+enum class GroupingKind { kPlain, kRollup, kCube, kSets };
+struct Grouping {
+  GroupingKind kind = GroupingKind::kPlain;
+  std::vector<std::vector<ExprPtr>> sets;
+};
+
 struct Select {
   bool distinct = false;
   std::vector<SelectItem> items;
   RelationPtr from;  // null: one row without columns
   ExprPtr where;
-  std::vector<ExprPtr> group_by;
+  std::vector<ExprPtr> group_by;    // every expression of the groupings, where there are such
+  std::vector<Grouping> groupings;  // empty: one row for each group_by
   bool group_by_all = false;
   ExprPtr having;
   ExprPtr qualify;

@@ -97,6 +97,9 @@ TEST(Query, SparkTextIsAFixpoint) {
            "SELECT * FROM t, LATERAL (SELECT * FROM u WHERE u.a = t.a) AS l",
            "SELECT a, sum(b) FROM t GROUP BY a HAVING sum(b) > 1 QUALIFY row_number() OVER w = 1 "
            "WINDOW w AS (PARTITION BY a)",
+           "SELECT a, sum(b) FROM t GROUP BY a, ROLLUP (b, (c, d)), GROUPING SETS ((a), ())",
+           "SELECT a, sum(b) FROM t GROUP BY a, b WITH CUBE",
+           "SELECT a, sum(b) FROM t GROUP BY a, b GROUPING SETS ((a), b, (a + 1) * 2)",
            "SELECT * FROM VALUES (1, 'a'), (2, NULL) AS t(x, y)",
            "SELECT * FROM (VALUES (1))",
            "FROM t |> EXTEND a + 1 AS b |> SET a = b |> DROP b |> AS u |> AGGREGATE count(*) AS n "
@@ -143,8 +146,8 @@ TEST(Query, Mistakes) {
   EXPECT_THAT(message("SELECT 1 /* x"), HasSubstr("is not closed"));
   EXPECT_THAT(message("SELECT ${x}"), HasSubstr("has no value"));
   EXPECT_THAT(message("SELECT :a"), HasSubstr("query parameter is not supported"));
-  EXPECT_THAT(message("SELECT a FROM t GROUP BY CUBE (a)"),
-              HasSubstr("GROUP BY CUBE is not supported"));
+  EXPECT_THAT(message("SELECT a FROM t GROUP BY GROUPING SETS (CUBE (a, b))"),
+              HasSubstr("CUBE inside another is not supported"));
   EXPECT_THAT(message("SELECT a FROM t TABLESAMPLE (5 ROWS)"),
               HasSubstr("TABLESAMPLE is not supported"));
   EXPECT_THAT(message("SELECT a FROM t SORT BY a"),

@@ -487,13 +487,34 @@ class SparkPrinter {
     if (select.from) result += " FROM " + relation(*select.from);
     if (select.where) result += " WHERE " + expr(*select.where);
     if (select.group_by_all) result += " GROUP BY ALL";
-    if (!select.group_by.empty()) result += " GROUP BY " + list(select.group_by);
+    if (!select.groupings.empty()) {
+      result += " GROUP BY " + groupings(select);
+    } else if (!select.group_by.empty()) {
+      result += " GROUP BY " + list(select.group_by);
+    }
     if (select.having) result += " HAVING " + expr(*select.having);
     if (select.qualify) result += " QUALIFY " + expr(*select.qualify);
     for (size_t i = 0; i < select.windows.size(); ++i) {
       const NamedWindow& named = select.windows[i];
       result += fmt::format("{} {} AS {}", i == 0 ? " WINDOW" : ",", spark_name(named.name.text),
                             window(named.spec));
+    }
+    return result;
+  }
+
+  std::string groupings(const Select& select) const {
+    std::string result;
+    for (const Grouping& grouping : select.groupings) {
+      std::string sets;
+      for (const auto& set : grouping.sets) {
+        const bool alone = grouping.kind == GroupingKind::kPlain;
+        sets += (sets.empty() ? "" : ", ") + (alone ? list(set) : "(" + list(set) + ")");
+      }
+      const char* word = grouping.kind == GroupingKind::kRollup ? "ROLLUP "
+                         : grouping.kind == GroupingKind::kCube ? "CUBE "
+                                                                : "GROUPING SETS ";
+      result += result.empty() ? "" : ", ";
+      result += grouping.kind == GroupingKind::kPlain ? sets : word + ("(" + sets + ")");
     }
     return result;
   }

@@ -233,11 +233,11 @@ class Finder {
 
   // Conditions on the output of a SELECT as conditions on its FROM clause.
   static Conditions through(const Select& select, const Conditions& outer) {
-    if (outer.empty() || !select.from || select.qualify) return {};
+    if (outer.empty() || !select.from || select.qualify || !select.groupings.empty()) return {};
     for (const SelectItem& item : select.items) {
       if (has_window(*item.expr)) return {};
     }
-    // Of a grouped query only its plain keys are columns; ROLLUP and the like add null ones.
+    // Of a grouped query only its plain keys are columns.
     for (const ExprPtr& key : select.group_by) {
       if (key->as<ColumnRef>() == nullptr && key->as<Literal>() == nullptr) return {};
     }

@@ -45,7 +45,7 @@ const std::vector<Case>& scalar_cases() {
       {"i / 2", "3.5"},
       {"neg / 2", "-3.5"},
       {"i / zero", "ERROR DIVIDE_BY_ZERO"},
-      {"i % zero", "ERROR DIVIDE_BY_ZERO"},
+      {"i % zero", "ERROR REMAINDER_BY_ZERO"},
       {"i DIV zero", "ERROR DIVIDE_BY_ZERO"},
       {"n / zero", "ERROR DIVIDE_BY_ZERO"},
       {"i / n", "NULL"},
@@ -133,9 +133,9 @@ const std::vector<Case>& scalar_cases() {
       {"CAST(c AS STRING)", "12.34"},
       {"CAST(d AS STRING)", "2.5"},
       {"CAST(CAST(0 AS DOUBLE) AS STRING)", "0.0"},
-      {"CAST(1e7 AS STRING)", "ERROR floating-point"},
-      {"CAST(1e-4 AS STRING)", "ERROR floating-point"},
-      {"CAST(nan AS STRING)", "ERROR floating-point"},
+      {"CAST(1e7 AS STRING)", "1.0E7"},
+      {"CAST(1e-4 AS STRING)", "1.0E-4"},
+      {"CAST(nan AS STRING)", "NaN"},
       {"CAST(9999999.0D AS STRING)", "9999999.0"},
       {"CAST(t AS STRING)", "true"},
       {"CAST(a AS STRING)", "ERROR use to_json"},
@@ -321,7 +321,7 @@ const std::vector<Case>& scalar_cases() {
       {"sign(neg)", "-1.0"},
       {"signum(d)", "1.0"},
       {"mod(neg, 3)", "-1"},
-      {"mod(1, zero)", "ERROR DIVIDE_BY_ZERO"},
+      {"mod(1, zero)", "ERROR REMAINDER_BY_ZERO"},
       {"pmod(neg, 3)", "2"},
       {"positive(i)", "7"},
       {"negative(i)", "-7"},
@@ -566,7 +566,7 @@ const std::vector<Case>& aggregate_cases() {
       {"avg(v / 2)", "10.0"},
       {"avg(DISTINCT i)", "1.5"},
       {"sum(CAST(i AS DECIMAL(10, 2)))", "5.00"},
-      {"sum(CAST(d AS FLOAT))", "ERROR cast it to DOUBLE"},
+      {"sum(CAST(d AS FLOAT))", "8.0"},
       {"sum(v) FILTER (WHERE i = 2)", "30"},
       {"min(s)", "a"},
       {"max(v)", "30"},
@@ -727,6 +727,7 @@ TEST_F(Functions, GiveSparksValues) {
   for (const Case& test_case : window_cases()) check(test_case, kRows, " ORDER BY v NULLS FIRST");
   for (const Function& function : functions()) {
     if (function.kind == FunctionKind::kGenerator) continue;  // queries_test.cc
+    if (function.name.starts_with("grouping")) continue;      // tests/logic/grouping_sets.test
     EXPECT_TRUE(covered_.count(&function) > 0)
         << "no case for " << function.name << " with " << function.min_args << " arguments";
   }
