@@ -84,11 +84,13 @@ class Side {
       const IdentifiedRows& rows = files[i];
       if (rows.dead == nullptr && rows.only == nullptr) {
         for (const auto& piece : rows.ids->pieces) add({&piece, rows.file, base});
+        versions_.add(rows.ids->versions);
       } else {
         std::vector<IdRun>& runs = (*memory)[i];
         runs.clear();
         add_runs(rows, &runs);
         add({&runs, rows.file, base});
+        for (const IdRun& run : runs) versions_.add(run.version);
       }
       base += rows.ids->row_count;
     }
@@ -98,31 +100,29 @@ class Side {
 
   const std::vector<Piece>& pieces() const { return pieces_; }
   size_t run_count() const { return run_count_; }
-  // Versions of the rows; no rows: newest is less than oldest.
-  int64_t newest() const { return newest_; }
-  int64_t oldest() const { return oldest_; }
+  const VersionRange& versions() const { return versions_; }
   // Each id is greater than the one before it.
-  bool ascends() const { return ascends_; }
+  bool ascends() const {
+    int64_t next = INT64_MIN;
+    for (const Piece& piece : pieces_) {
+      for (const IdRun& run : *piece.runs) {
+        if (run.id < next) return false;
+        next = end_id(run);
+      }
+    }
+    return true;
+  }
 
  private:
   void add(const Piece& piece) {
     if (piece.runs->empty()) return;
     pieces_.push_back(piece);
     run_count_ += piece.runs->size();
-    for (const IdRun& run : *piece.runs) {
-      newest_ = std::max(newest_, run.version);
-      oldest_ = std::min(oldest_, run.version);
-      ascends_ = ascends_ && run.id >= end_id_;
-      end_id_ = end_id(run);
-    }
   }
 
   std::vector<Piece> pieces_;
   size_t run_count_ = 0;
-  int64_t newest_ = INT64_MIN;
-  int64_t oldest_ = INT64_MAX;
-  bool ascends_ = true;
-  int64_t end_id_ = INT64_MIN;  // of the last run
+  VersionRange versions_;
 };
 
 // The runs of a side in order.
@@ -229,10 +229,11 @@ class CopiedRows {
     // Who looks at more stretches than so would be faster by sorting.
     constexpr size_t kLooksPerRun = 16;
     looks_left_ = kLooksPerRun * (before_.run_count() + after.run_count());
+    const int64_t newest = before_.versions().newest;
     for (const Side::Piece& piece : after.pieces()) {
       for (const IdRun& run : *piece.runs) {
         // A later version is no copy.
-        if (run.version > before_.newest()) {
+        if (run.version > newest) {
           left->push_back({run, piece.file});
         } else {
           take(run, piece.file, left);
@@ -404,7 +405,8 @@ bool RowMatcher::match(const std::vector<IdentifiedRows>& before,
   Memory& memory = *memory_;
   const Side old_side(before, &memory.runs_before);
   const Side new_side(after, &memory.runs_after);
-  if (old_side.newest() < new_side.oldest() && old_side.ascends() && new_side.ascends()) {
+  if (old_side.versions().newest < new_side.versions().oldest && old_side.ascends() &&
+      new_side.ascends()) {
     // As mostly with deletion vectors: nothing was copied, and nothing is to be sorted.
     memory.copies.clear();
     merge(SideCursor(old_side), SideCursor(new_side), visit);

@@ -18,6 +18,7 @@ IdentifiedRows rows_of(size_t file, const std::vector<std::pair<int64_t, int64_t
   auto ids = std::make_shared<RowIds>();
   for (const auto& [id, version] : rows) {
     const auto row = static_cast<uint32_t>(ids->row_count++);
+    ids->versions.add(version);
     const bool is_cut = row % kPieceRows == 0;
     if (!is_cut) {
       IdRun& last = ids->pieces.back().back();

@@ -1,5 +1,5 @@
 // The SQL function by which row ids leave a scan:
-//   sl_take_row_id(set, file_index, row, id, version)  BOOLEAN  notes a row; always false
+//   sl_take_row_id(set, file_index, row, id, version)  BOOLEAN  notes a row; false
 // id and version are the file's own, null where the row has the file's default.
 #pragma once
 
@@ -40,6 +40,7 @@ class RowIdCollector {
     std::atomic<bool> is_given_up = false;
     std::vector<std::vector<IdRun>> pieces;  // in any order, each of rows that follow each other
     size_t run_count = 0;
+    VersionRange versions;
   };
   const std::vector<Defaults> defaults_;
   const size_t max_runs_;

@@ -101,7 +101,10 @@ void RowIdCollector::take(size_t file, const std::vector<IdRun>& runs) const {
     run_count_ -= runs.size();
     return give_up(file);
   }
+  VersionRange versions;
+  for (const IdRun& run : runs) versions.add(run.version);
   const std::lock_guard lock(taken.mutex);
+  taken.versions.add(versions);
   taken.run_count += runs.size();
   // Each reader goes on where it was, in one of the newest.
   const auto goes_on =
@@ -137,6 +140,7 @@ std::shared_ptr<const RowIds> RowIdCollector::finish(size_t file) const {
   auto ids = std::make_shared<RowIds>();
   ids->pieces = std::move(taken.pieces);
   ids->run_count = taken.run_count;
+  ids->versions = taken.versions;
   for (const auto& piece : ids->pieces) ids->row_count += end_row(piece.back()) - piece.front().row;
   return ids;
 }
@@ -181,6 +185,7 @@ Result<std::vector<std::shared_ptr<const RowIds>>> read_row_ids(
       whole->pieces = {{{*file.base_row_id, *file.default_row_commit_version, 0,
                          static_cast<uint32_t>(whole->row_count)}}};
       whole->run_count = 1;
+      whole->versions.add(*file.default_row_commit_version);
     }
     ids[i] = std::move(whole);
   }
@@ -221,9 +226,10 @@ Result<std::vector<std::shared_ptr<const RowIds>>> read_row_ids(
                        quote_literal(name), as);
   };
   SL_TRY(connection.query_int(fmt::format(
-      "SELECT count(*) FROM read_parquet([{}], schema = MAP {{{}, {}}}, hive_partitioning = false) "
-      "WHERE sl_take_row_id({}, file_index, file_row_number, c0, c1)",
-      paths, column(*id_column, "c0"), column(*version_column, "c1"), registered.number)));
+      "SELECT count(sl_take_row_id({}, file_index, file_row_number, c0, c1)) FROM "
+      "read_parquet([{}], "
+      "schema = MAP {{{}, {}}}, hive_partitioning = false)",
+      registered.number, paths, column(*id_column, "c0"), column(*version_column, "c1"))));
   for (size_t i = 0; i < places.size(); ++i) ids[places[i]] = collector->finish(i);
   return ids;
 }

@@ -2,6 +2,7 @@
 // copied from others is mostly long stretches of them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -19,11 +20,27 @@ struct IdRun {
   uint32_t count = 0;
 };
 
+// What there is of versions; of no rows, the newest is less than the oldest.
+struct VersionRange {
+  int64_t oldest = INT64_MAX;
+  int64_t newest = INT64_MIN;
+
+  void add(int64_t version) {
+    oldest = std::min(oldest, version);
+    newest = std::max(newest, version);
+  }
+  void add(const VersionRange& other) {
+    oldest = std::min(oldest, other.oldest);
+    newest = std::max(newest, other.newest);
+  }
+};
+
 // All rows of a file, deleted ones too, ascending by row.
 struct RowIds {
   std::vector<std::vector<IdRun>> pieces;  // none is empty
   size_t run_count = 0;
   uint64_t row_count = 0;
+  VersionRange versions;
 };
 
 // Of these files of a table that tracks rows; null for files by which all together have more runs
