@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "duck/arrow_values.h"
 #include "duck/engine.h"
 #include "duck/value_text.h"
 
@@ -369,6 +370,16 @@ struct Appender {
 using ConvertedSchema =
     Handle<duckdb_arrow_converted_schema, duckdb_destroy_arrow_converted_schema>;
 
+// check_times() has seen that no value has more.
+std::string in_microseconds(std::string type) {
+  constexpr std::string_view kUnits[] = {"TIMESTAMP_NS", "TIMESTAMP_MS", "TIMESTAMP_S"};
+  for (const auto unit : kUnits) {
+    for (size_t at = type.find(unit); at != std::string::npos; at = type.find(unit, at))
+      type.replace(at, unit.size(), "TIMESTAMP");
+  }
+  return type;
+}
+
 }  // namespace
 
 Status load_arrow(Connection& connection, ArrowArrayStream* stream, const std::string& table) {
@@ -397,7 +408,8 @@ Status load_arrow(Connection& connection, ArrowArrayStream* stream, const std::s
           duckdb_data_chunk_get_vector(chunk.get(), static_cast<idx_t>(c))));
       const char* const name = schema.children[c]->name;
       columns += fmt::format("{}{} {}", columns.empty() ? "" : ", ",
-                             quote_name(name == nullptr ? "" : name), spell_type(type.get()));
+                             quote_name(name == nullptr ? "" : name),
+                             in_microseconds(spell_type(type.get())));
     }
   }
   SL_TRY(connection.execute(
@@ -412,6 +424,7 @@ Status load_arrow(Connection& connection, ArrowArrayStream* stream, const std::s
     SL_TRY(input.next(&array));
     if (array.release == nullptr) break;
     if (array.length == 0) continue;
+    SL_TRY(check_times(schema, array));
     Chunk chunk;
     SL_TRY(to_chunk(&array, &chunk));
     if (duckdb_append_data_chunk(appender.raw, chunk.get()) != DuckDBSuccess)

@@ -104,6 +104,13 @@ class Builder {
     for (const auto& name : names) graph().doubtful.push_back(fold_name(name));
   }
 
+  static auto values_of(const std::map<std::string, std::string>& values) {
+    return [&values](const std::string& key) -> std::optional<std::string> {
+      const auto it = values.find(key);
+      return it == values.end() ? std::nullopt : std::optional(it->second);
+    };
+  }
+
   void parse_files() {
     for (const auto& file : spec_.files) {
       if (file.is_python()) continue;
@@ -123,11 +130,7 @@ class Builder {
         if (set != nullptr && set->value) values[set->key] = *set->value;
       }
       graph().settings.insert(values.begin(), values.end());
-      auto script = sql::parse_script(
-          *text, file.display, [&](const std::string& key) -> std::optional<std::string> {
-            const auto it = values.find(key);
-            return it == values.end() ? std::nullopt : std::optional(it->second);
-          });
+      auto script = sql::parse_script(*text, file.display, values_of(values));
       for (auto& error : script.errors) fail({file.display, 0, 0}, std::move(error));
       add_doubtful(script.doubtful_names);
       for (auto& statement : script.statements) statements_.push_back(std::move(statement));
@@ -138,7 +141,7 @@ class Builder {
     declared_from_ = statements_.size();
     add_doubtful(declared_.doubtful_names);
     for (const auto& declared : declared_.statements) {
-      auto script = sql::parse_script(declared.sql, declared.key);
+      auto script = sql::parse_script(declared.sql, declared.key, values_of(spec_.configuration));
       for (auto& error : script.errors) fail({declared.key, 0, 0}, std::move(error));
       add_doubtful(script.doubtful_names);
       for (auto& statement : script.statements) {

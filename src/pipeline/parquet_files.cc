@@ -1,6 +1,7 @@
 // Parquet: typed values, cast up or refused.
 #include <algorithm>
 #include <map>
+#include <string_view>
 
 #include "base/error.h"
 #include "delta/parquet_footer.h"
@@ -11,6 +12,41 @@ namespace {
 
 using duck::quote_literal;
 using duck::quote_name;
+
+// A field of a file, depth first; `column` is the one at the top that it belongs to.
+struct Node {
+  std::string column;
+  bool top;
+  std::string refusal;  // why values would be read wrongly; empty: they are not
+};
+
+// The engine reads these without a word about what it loses.
+constexpr std::string_view kRefusal = R"(CASE
+  WHEN precision > 38 THEN 'decimals of ' || precision || ' digits'
+  WHEN contains(logical_type, 'isAdjustedToUTC=1') AND contains(logical_type, 'NANOS=NanoSeconds')
+    THEN 'times of nanoseconds with a zone' END)";
+
+Result<std::vector<Node>> nodes_of(duck::Connection& connection, const ConsumedFile& file) {
+  SL_ASSIGN(const auto nodes,
+            connection.query(
+                fmt::format("SELECT name, coalesce(num_children, 0), {} FROM parquet_schema({})",
+                            kRefusal, path_list({file}))));
+  std::vector<Node> out;
+  std::string column;
+  // The root is before all: its children are the columns.
+  std::vector<int64_t> open;  // children still to come, of each node around
+  for (const auto& row : nodes.rows) {
+    const bool top = open.size() == 1;
+    if (top) column = row[0].value_or("");
+    if (!open.empty()) {
+      out.push_back(Node{column, top, row[2].value_or("")});
+      --open.back();
+    }
+    open.push_back(std::stoll(row[1].value_or("0")));
+    while (!open.empty() && open.back() == 0) open.pop_back();
+  }
+  return out;
+}
 
 // The engine renames columns that differ only in case (A, a becomes A, a_1). wanted: the columns to
 // be read; null: all of them.
@@ -28,28 +64,45 @@ Status check_parquet_names(duck::Connection& connection, const std::vector<Consu
   };
   if (std::none_of(found.begin(), found.end(), renamed)) return {};
   for (const auto& file : files) {
-    SL_ASSIGN(
-        const auto nodes,
-        connection.query(fmt::format(
-            "SELECT name, coalesce(num_children, 0) FROM parquet_schema({})", path_list({file}))));
-    // Depth first, the root before all: its children are the columns.
+    SL_ASSIGN(const auto nodes, nodes_of(connection, file));
     std::map<std::string, std::string> seen;
-    std::vector<int64_t> open;  // children still to come, of each node around
-    for (const auto& row : nodes.rows) {
-      const std::string name = row[0].value_or("");
-      if (open.size() == 1) {
-        const auto [first, fresh] = seen.emplace(fold_name(name), name);
-        if (!fresh && (wanted == nullptr || wanted->find(name))) {
-          return invalid_data("COLUMN_ALREADY_EXISTS",
-                              "Parquet file '{}' has the columns '{}' and '{}', which are one name "
-                              "because case does not count: write the file anew with other names, "
-                              "or declare a schema without them",
-                              file.path, first->second, name);
-        }
+    for (const auto& node : nodes) {
+      if (!node.top) continue;
+      const auto [first, fresh] = seen.emplace(fold_name(node.column), node.column);
+      if (!fresh && (wanted == nullptr || wanted->find(node.column))) {
+        return invalid_data("COLUMN_ALREADY_EXISTS",
+                            "Parquet file '{}' has the columns '{}' and '{}', which are one name "
+                            "because case does not count: write the file anew with other names, "
+                            "or declare a schema without them",
+                            file.path, first->second, node.column);
       }
-      if (!open.empty()) --open.back();
-      open.push_back(std::stoll(row[1].value_or("0")));
-      while (!open.empty() && open.back() == 0) open.pop_back();
+    }
+  }
+  return {};
+}
+
+// Values that the engine would cut or round while it reads them, as TIMESTAMP and DOUBLE.
+Status check_parquet_values(duck::Connection& connection, const std::vector<ConsumedFile>& files,
+                            const std::vector<duck::ResultColumn>& found, const Schema* wanted) {
+  const auto suspect = [&](const duck::ResultColumn& column) {
+    return column.engine_type.find("TIMESTAMP WITH TIME ZONE") != std::string::npos ||
+           column.engine_type.find("DOUBLE") != std::string::npos;
+  };
+  if (std::none_of(found.begin(), found.end(), suspect)) return {};
+  SL_ASSIGN(const auto count,
+            connection.query(fmt::format("SELECT count({}) FROM parquet_schema({})", kRefusal,
+                                         path_list(files))));
+  if (count.rows[0][0] == "0") return {};
+  for (const auto& file : files) {
+    SL_ASSIGN(const auto nodes, nodes_of(connection, file));
+    for (const auto& node : nodes) {
+      if (node.refusal.empty() || (wanted != nullptr && !wanted->find(node.column))) continue;
+      return unsupported(
+          "READ_FILES_TYPE",
+          "column '{}' of Parquet file '{}' has {}, more than Delta's types hold: "
+          "write the file with {}, or declare a schema without the column",
+          node.column, file.path, node.refusal,
+          node.refusal.rfind("times", 0) == 0 ? "microseconds" : "38 digits at most");
     }
   }
   return {};
@@ -98,6 +151,7 @@ Result<std::string> parquet_relation(const FilesToRead& read, const Schema& sche
                   places.index ? ", file_row_number=true" : "");
   SL_ASSIGN(const auto found, describe_files(read, files, relation));
   SL_TRY(check_parquet_names(read.connection, files, found, &schema));
+  SL_TRY(check_parquet_values(read.connection, files, found, &schema));
   std::string select;
   for (size_t i = 0; i < schema.fields.size(); ++i) {
     const auto& field = schema.fields[i];
@@ -148,6 +202,7 @@ Result<Schema> parquet_columns(const FilesToRead& read) {
                                                            "hive_partitioning=false)",
                                                            path_list(files))));
   SL_TRY(check_parquet_names(read.connection, files, columns, nullptr));
+  SL_TRY(check_parquet_values(read.connection, files, columns, nullptr));
   Schema schema;
   for (const auto& column : columns) {
     DataType type = column.type;

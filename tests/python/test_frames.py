@@ -237,6 +237,9 @@ WRONG = {
     "u.cube": (AttributeError, "DataFrame.cube is not supported; there are agg, alias, "),
     "spark.read.table('later').filtr('a > 1')": (AttributeError, "DataFrame.filtr() is not supported (did you mean filter?)"),
     "u.withColumn('x', 1)": (TypeError, "must be Column, not 1"),
+    "u.filter((u.userId > 1) and (col('amt') < 5))": (strandline.InvalidArgumentError, "write '&' for 'and'"),
+    "u.filter(1 < col('amt') < 5)": (strandline.InvalidArgumentError, "CANNOT_CONVERT_COLUMN_INTO_BOOL"),
+    "u.filter(not u.amt)": (strandline.InvalidArgumentError, "'~' for 'not'"),
 }
 
 
@@ -246,6 +249,24 @@ def test_what_there_is_not(code, names):
     with pytest.raises(kind) as caught:
         eval(code, dict(names))
     assert message in str(caught.value)
+
+
+def test_python_floats_are_doubles(names):
+    F, one = names["F"], names["u"].filter("userId = 1")
+    frame = one.select(
+        F.lit(2.5), F.lit(-0.5), F.lit(float("inf")), F.lit(1e300), F.col("amt") / 0.3, F.when(F.col("amt") == 1.0, 1.5).otherwise(0.25),
+        F.lit(Decimal("2.50")))  # fmt: skip
+    assert [kind for _, kind in frame.dtypes] == ["DOUBLE"] * 6 + ["DECIMAL(3,2)"]
+    assert tuple(frame.collect()[0]) == (2.5, -0.5, float("inf"), 1e300, 10 / 0.3, 0.25, Decimal("2.50"))
+    assert frame.columns[:2] == ["2.5", "-0.5"]
+
+
+def test_values_are_no_configuration(names):
+    spark, F = names["spark"], names["F"]
+    spark.conf.set("env", "prod")
+    frame = spark.createDataFrame([("${env}", {"it's": "\\${env}"})], "a STRING, m MAP<STRING, STRING>")
+    got = frame.filter(F.col("a") == "${env}").select("a", "m", F.lit("${none}"), F.expr("'${env}'")).collect()
+    assert [tuple(row) for row in got] == [("${env}", {"it's": "\\${env}"}, "${none}", "prod")]
 
 
 def test_names_resolve_only_inside(names):

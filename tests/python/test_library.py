@@ -10,6 +10,7 @@ import time
 from decimal import Decimal
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import strandline
@@ -126,6 +127,36 @@ def test_overwriting_and_registering(warehouse):
         warehouse.write("t", pa.table({}), mode="replace")
     with pytest.raises(TypeError, match="__arrow_c_stream__"):
         warehouse.write("t", [(1,)])
+
+
+NANOSECONDS = [1_700_000_000_123_456_000, None, 1_700_000_000_123_456_789]
+
+
+@pytest.mark.parametrize("zone", ["UTC", None])
+@pytest.mark.parametrize("nested", [False, True])
+def test_nanoseconds_are_never_cut(warehouse, zone, nested):
+    times = pa.array(NANOSECONDS, pa.timestamp("ns", zone))
+    if nested:
+        times = pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), pa.StructArray.from_arrays([times], ["at"]))
+    rows = pa.table({"id": [1, 2, 3], "seen": times})
+    warehouse.register("whole", rows.slice(0, 2))
+    got = [row[1][0]["at"] if nested else row[1] for row in warehouse.sql("SELECT * FROM whole ORDER BY id").fetchall()]
+    assert [at and at.microsecond for at in got] == [123_456, None]
+    with pytest.raises(ValueError, match="column 'seen' has a time of 1700000000123456789 nanoseconds"):
+        warehouse.register("finer", rows)
+
+
+def test_parquet_values_beyond_deltas_types_are_refused(warehouse, tmp_path):
+    columns = {
+        "seen": (pa.array(NANOSECONDS[:1], pa.timestamp("ns", "UTC")), "times of nanoseconds with a zone"),
+        "big": (pa.array([Decimal(5)], pa.decimal256(50, 0)), "decimals of 50 digits"),
+    }
+    for name, (values, reason) in columns.items():
+        path = tmp_path / f"{name}.parquet"
+        pq.write_table(pa.table({"id": [1], "s": pa.StructArray.from_arrays([values], ["x"])}), path)
+        with pytest.raises(errors.UnsupportedError, match=f"column 's' of Parquet file .*{name}.parquet' has {reason}"):
+            warehouse.sql(f"SELECT * FROM read_files('{path}')").fetchall()
+        assert warehouse.sql(f"SELECT * FROM read_files('{path}', schema => 'id BIGINT')").fetchall() == [(1,)]
 
 
 def test_a_table(warehouse):

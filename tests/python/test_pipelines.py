@@ -314,11 +314,15 @@ assert names == ["a.json"] and dbutils.fs.ls("/Volumes/main/in")[0].size > 0, na
 def t():
     reader = spark.readStream.format("cloudFiles").option("cloudFiles.format", "json").schema("id INT, n STRING")
     return reader.load("/Volumes/main/in").withColumn("twice", shared.twice(col("id")))
+@dp.materialized_view
+def said():
+    return spark.sql("SELECT '${suffix}' AS a").withColumn("b", lit("${suffix}"))
 """,
         "t/shared.py": "def twice(column):\n    return column * 2\n",
     })  # fmt: skip
     run(folder, events)
     assert events.sql("SELECT * FROM t_x").fetchall() == [(1, "ü", 2)]
+    assert events.sql("SELECT * FROM said").fetchall() == [("_x", "${suffix}")]
 
 
 def test_dataset_functions_see_columns_of_views_and_tables(pipeline, events):

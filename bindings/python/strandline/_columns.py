@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from types import ModuleType
@@ -21,6 +22,32 @@ from .errors import InvalidArgumentError, UnsupportedError
 StandaloneSession.builder.config("sqlframe.input.dialect", "spark, normalization_strategy=case_sensitive").getOrCreate()
 
 ColumnOrName = Union[Column, str]
+
+
+def _no_truth(column: Column) -> bool:
+    raise InvalidArgumentError(
+        f"{column.column_expression.sql(dialect='spark')} is a column, not true or false: write '&' for 'and', '|' for 'or', "
+        "'~' for 'not', with brackets around comparisons, and col.between(1, 3) for 1 <= col <= 3",
+        "CANNOT_CONVERT_COLUMN_INTO_BOOL",
+    )
+
+
+_lit = Column._lit
+
+
+def _literal(value: Any) -> Column:
+    """As sqlframe's, but a float is a DOUBLE, as in PySpark; the SQL number 2.5 is a DECIMAL."""
+    if not isinstance(value, float):
+        return _lit(value)
+    if not math.isfinite(value):
+        return Column(exp.cast(exp.Literal.string(float.__repr__(value)), "double"))
+    number = exp.Var(this=float.__repr__(abs(value)).upper() + "D")
+    return Column(number if math.copysign(1, value) > 0 else exp.Neg(this=number))
+
+
+# Without it Python takes every column for true, and `a and b` is b alone.
+Column.__bool__ = _no_truth  # type: ignore[attr-defined]
+Column._lit = staticmethod(_literal)  # type: ignore[method-assign,assignment]
 
 # Marks a column that was taken from a DataFrame: df.id, df["id"].
 OF_FRAME = "__strandline_frame_"
@@ -83,7 +110,8 @@ def literal(text: str) -> str:
     """A string literal of the SQL surface."""
     if not is_unicode(text):
         raise InvalidArgumentError(f"{given(text)} is not text: half of a surrogate pair stands alone", "INVALID_TEXT")
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    # ${name} is the text's own, not a value of the configuration.
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{") + "'"
 
 
 def expr(str: str) -> Column:
@@ -144,6 +172,10 @@ def as_column(parameter: str, value: Any) -> Column:
     return _functions.col(value)
 
 
+def _verbatim(node: exp.Expression) -> exp.Expression:
+    return exp.Var(this=literal(node.name)) if isinstance(node, exp.Literal) and node.is_string and "${" in node.name else node
+
+
 def column_text(column: Column, qualifier_of: Callable[[str], Optional[str]], *, top: bool = False) -> str:
     """SQL of a column. qualifier_of tells what stands for a frame's id; None: nothing. top: in a
     select list."""
@@ -156,6 +188,7 @@ def column_text(column: Column, qualifier_of: Callable[[str], Optional[str]], *,
         if table is not None and table.name.startswith(OF_FRAME):
             qualifier = qualifier_of(table.name[len(OF_FRAME) :])
             node.set("table", exp.to_identifier(qualifier, quoted=True) if qualifier else None)
+    expression = expression.transform(_verbatim, copy=False)
     return str(expression.sql(dialect="spark", identify=True))
 
 

@@ -47,7 +47,7 @@ class SparkSession:
         self._temporary: dict[str, DataFrame] = {}
         self._files = Files()
         self.taking_snapshots = False  # functions of snapshots run
-        self.conf = Configuration(configuration or {})
+        self.conf = Configuration(configuration or {}, self._tell)
 
     # --- sources
 
@@ -132,7 +132,14 @@ class SparkSession:
     def _engine(self) -> Warehouse:
         if self._warehouse is None:
             self._warehouse = self._open()
+            for key, value in self.conf.items():
+                self._tell(key, value)
         return self._warehouse
+
+    def _tell(self, key: str, value: str) -> None:
+        """The engine replaces ${key} in SQL texts, too, if SET can say the value."""
+        if self._warehouse is not None and re.fullmatch(r"[\w.]+", key) and not re.search(r"[;\n'\"`]|--|/\*", value):
+            self._warehouse.sql(f"SET {key} = {value}")
 
     def _source(self, source: Source) -> str:
         self._sources.append(source)
@@ -171,8 +178,12 @@ class SparkSession:
 class Configuration:
     """``spark.conf``: the pipeline's configuration."""
 
-    def __init__(self, values: Mapping[str, str]) -> None:
+    def __init__(self, values: Mapping[str, str], tell: Callable[[str, str], None]) -> None:
         self._values = dict(values)
+        self._tell = tell
+
+    def items(self) -> list[tuple[str, str]]:
+        return list(self._values.items())
 
     def get(self, key: str, default: Optional[str] = None) -> Optional[str]:
         """:raises NotFoundError: nothing is set and no default is given."""
@@ -183,3 +194,4 @@ class Configuration:
 
     def set(self, key: str, value: Any) -> None:
         self._values[key] = str(value)
+        self._tell(key, self._values[key])
