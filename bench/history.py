@@ -142,6 +142,32 @@ def written_bytes(table):
                if "add" in action and not action["add"].get("deletionVector"))
 
 
+def live_bytes(table):
+    """Bytes of the live files after each batch."""
+    live, found = {}, []
+    for path in versions(table):
+        commit = actions(path)
+        for action in commit:
+            if "remove" in action:
+                live.pop(action["remove"]["path"], None)
+        for action in commit:
+            if "add" in action:
+                live[action["add"]["path"]] = action["add"]["size"]
+        if any(action.get("commitInfo", {}).get("operation", "").startswith("AUTO CDC") for action in commit):
+            found.append(sum(live.values()))
+    return found
+
+
+def last_to_first(days):
+    return statistics.median(days[-AT_BOTH_ENDS:]) / statistics.median(days[:AT_BOTH_ENDS])
+
+
+def state_of(place):
+    """The table and, if there is one, its state."""
+    state = place / "_strandline_state"
+    return [place, state] if (state / "_delta_log").exists() else [place]
+
+
 def percentile(values, share):
     return sorted(values)[min(len(values) - 1, int(len(values) * share))]
 
@@ -163,20 +189,23 @@ def one_run(folder, run, options):
     rows = apart(check, folder, warehouse)
     events = apart(count_events, place)
     line = [run, f"{events:,}", f"{seconds:.1f}", f"{cpu:.1f}", f"{events / seconds:,.0f}"]
-    batches, growth = [], []
-    for table in TABLES.values():
-        found = batch_seconds(warehouse / "main" / "default" / table)
+    batches, growth, read = [], [], []
+    tables = [warehouse / "main" / "default" / table for table in TABLES.values()]
+    for place in tables:
+        found = batch_seconds(place)
         batches.append(found)
         # The first is nine years, or the beginning; the last, two days more.
         days = found[1:tpcdi.DAILY + 1]
         if run in DAILY_RUNS and len(days) >= 2 * AT_BOTH_ENDS:
-            growth.append(statistics.median(days[-AT_BOTH_ENDS:]) / statistics.median(days[:AT_BOTH_ENDS]))
+            growth.append(last_to_first(days))
+            # What the day before has left.
+            sizes = [live_bytes(one)[:tpcdi.DAILY] for one in state_of(place)]
+            read.append(last_to_first([sum(day) for day in zip(*sizes)]))
     many = [one for found in batches for one in found[1:]]
     line.append(f"{sum(len(found) for found in batches)}")
     line.append(" / ".join(f"{percentile(many, share) * 1000:.0f}" for share in (0.5, 0.95, 0.99)) if many else "")
-    line.append(", ".join(f"{one:.2f}" for one in growth))
-    places = [warehouse / "main" / "default" / table for table in TABLES.values()]
-    places += [place / "_strandline_state" for place in places if (place / "_strandline_state" / "_delta_log").exists()]
+    line += [", ".join(f"{one:.2f}" for one in ratios) for ratios in (growth, read)]
+    places = [one for place in tables for one in state_of(place)]
     written = sum(written_bytes(place) for place in places)
     files = [Path(name) for place in places for name in live_files(place)]
     line.append(f"{written / 1e6:.0f} / {sum(path.stat().st_size for path in files) / 1e6:.0f}")
@@ -215,7 +244,7 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     apart(prepare, folder, options.scale)
     lines = ["| run | events | s | processor s | events/s | batches | batch p50 / p95 / p99, ms | last 30 days / first 30, customers, accounts | "
-             "MB written / live | live files | peak MB |", "|---|---|---|---|---|---|---|---|---|---|---|"]
+             "the same of live bytes | MB written / live | live files | peak MB |", "|---|---|---|---|---|---|---|---|---|---|---|---|"]
     missed = []
     for run in options.runs:
         line, growth = one_run(folder, run, options)
@@ -237,6 +266,11 @@ of a batch lie between two commits of its table, compaction included; aim: the m
 {AIM_GROWTH} times that of the first 30. `--memory-limit {options.memory_limit}`, {options.threads} threads, {processor()}. {options.note}
 
 {text}
+
+What grows over the year is what a batch reads: its keys lie anywhere, so that nearly every page of target and state holds
+a row of one, and under partial updates the state has all that was ever given, beside the target's rows. Files do not add
+up: every 16 versions the small ones are merged. "The same of live bytes" is the share by which target and state
+grew; more than that would be a cost of the number of batches.
 
 Make it again with `bench/run.sh history --scale {options.scale} --write`.""")
 

@@ -63,10 +63,8 @@ class EngineDatabase final : public Database, public std::enable_shared_from_thi
       return internal_error("ENGINE_ERROR", "the engine gives no further connection");
     }
     auto made = std::make_unique<EngineConnection>(shared_from_this(), connection);
-    // Progress is only measured while the bar is on; it is never printed.
-    SL_TRY(
-        made->execute("SET TimeZone = 'UTC'; SET enable_progress_bar = true; "
-                      "SET enable_progress_bar_print = false"));
+    // The progress bar stays off: what measures for it is a tenth of the work of short statements.
+    SL_TRY(made->execute("SET TimeZone = 'UTC'"));
     return std::unique_ptr<Connection>(std::move(made));
   }
 
