@@ -59,6 +59,10 @@ class Dialect {
   virtual std::string box_of_greatest(const std::string& box, const Parts& by) const = 0;
   virtual std::string last_not_null(const std::string& expr, const std::string& window) const = 0;
 
+  // Inside of a window of rows in the order of keys and terms. It may go on from one key to the
+  // next, so that the query has to tell where a key begins.
+  virtual std::string along(const std::string& keys, const std::string& terms) const = 0;
+
   // Rows sorted by keys and terms, and windows that walk along them, key by key. What the engine
   // sorts once is the order of the rows or a column `place`.
   struct Walk {

@@ -48,26 +48,25 @@ void HistoryProgram::fill() {
     const std::vector<Leaf> of_partial = leaves("p");
     const std::vector<Leaf> of_whole = leaves("w");
     for (size_t j = 0; j < of_partial.size(); ++j) {
+      // Where a life begins each leaf has a box, of null if nothing is given.
       boxes += fmt::format(", coalesce({}, {}) AS b{}",
                            boxed_when(given(of_partial[j], "p"), of_partial[j].value),
-                           boxed_when("l.w IS NOT NULL", of_whole[j].value), j);
-      lasts += fmt::format(", {} AS f{}",
-                           unboxed(last_not_null(fmt::format("b{}", j), "life_so_far")), j);
+                           boxed_when("l.begins", of_whole[j].value), j);
+      lasts +=
+          fmt::format(", {} AS f{}", unboxed(last_not_null(fmt::format("b{}", j), "so_far")), j);
     }
-    query =
-        fmt::format(R"(
+    const std::string along = dialect_.along(partition(), by_moment());
+    query = fmt::format(R"(
 SELECT {l_key}{place}, {values}l.up, l.w, l.p, l.d
 FROM (SELECT *{lasts}
-      FROM (SELECT l.*, w IS NOT NULL OR p IS NOT NULL AS up,
-                   sum(CASE WHEN w IS NOT NULL OR d IS NOT NULL THEN 1 ELSE 0 END)
-                     OVER (PARTITION BY {part} ORDER BY {by_moment} ROWS UNBOUNDED PRECEDING) AS life
-            FROM (SELECT {l_key}{place}, l.w, l.p, l.d{boxes}
-                  FROM ({line}) AS l LEFT JOIN {entries} AS w ON w.rowid = l.w LEFT JOIN {entries} AS p ON p.rowid = l.p) AS l)
-      WINDOW life_so_far AS (PARTITION BY {part}, life ORDER BY {by_moment} ROWS UNBOUNDED PRECEDING)) AS l)",
-                    arg("l_key", key_and_moment("l")), arg("place", place),
-                    arg("values", values_as([&](size_t i) { return filled.at(i); })),
-                    arg("lasts", lasts), arg("part", partition()), arg("by_moment", by_moment()),
-                    arg("boxes", boxes), arg("line", line), arg("entries", table("entries")));
+      FROM (SELECT {l_key}{place}, l.w IS NOT NULL OR l.p IS NOT NULL AS up, l.w, l.p, l.d{boxes}
+            FROM (SELECT *, w IS NOT NULL OR d IS NOT NULL OR {is_first} AS begins FROM ({line}) WINDOW k AS ({along})) AS l
+            LEFT JOIN {entries} AS w ON w.rowid = l.w LEFT JOIN {entries} AS p ON p.rowid = l.p)
+      WINDOW so_far AS ({along} ROWS UNBOUNDED PRECEDING)) AS l)",
+                        arg("l_key", key_and_moment("l")), arg("place", place),
+                        arg("values", values_as([&](size_t i) { return filled.at(i); })),
+                        arg("lasts", lasts), arg("is_first", is_first("k")), arg("along", along),
+                        arg("boxes", boxes), arg("line", line), arg("entries", table("entries")));
   } else {
     query = fmt::format(
         "SELECT {}{}, {}l.w IS NOT NULL AS up, l.w, l.p, l.d FROM ({}) AS l LEFT JOIN {} AS e "
@@ -96,25 +95,26 @@ void HistoryProgram::fold_runs() {
     before += fmt::format(", lag({0}) OVER k AS b_{0}", column(i));
     equal_before += " AND " + equal(column(i), "b_" + column(i), plan_.columns[i].type);
   }
-  const std::string window =
-      fmt::format("(PARTITION BY {} ORDER BY {} NULLS FIRST)", partition(), order("seq"));
-  const std::string so_far =
-      fmt::format("(PARTITION BY {} ORDER BY {} NULLS FIRST ROWS UNBOUNDED PRECEDING)", partition(),
-                  order("seq"));
-  make_table("fold", "line",
-             fmt::format(R"(
+  const std::string along = dialect_.along(partition(), order("seq") + " NULLS FIRST");
+  // start_seq is good of upserts.
+  make_table(
+      "fold", "line",
+      fmt::format(
+          R"(
 SELECT {keys}{place}, {values}seq, up, w, d, starts, {start} AS start_seq,
-       up AND NOT lead(continues, 1, false) OVER k AS ends, lead(seq) OVER k AS next_seq,
+       up AND NOT lead(continues, 1, false) OVER k AS ends, CASE WHEN NOT lead(is_first, 1, true) OVER k THEN lead(seq) OVER k END AS next_seq,
        NOT up AND NOT coalesce(up_before, false) AS hidden
 FROM (SELECT *, up AND NOT continues AS starts
       FROM (SELECT *, coalesce(up AND up_before{equal_before}, false) AS continues
-            FROM (SELECT *, lag(up) OVER k AS up_before{before} FROM {filled} WINDOW k AS {window})))
-WINDOW k AS {window})",
-                         arg("keys", keys()), arg("place", is_bitemporal() ? ", place" : ""),
-                         arg("values", columns(values_)),
-                         arg("start", unboxed(last_not_null(boxed_when("starts", "seq"), so_far))),
-                         arg("equal_before", equal_before), arg("before", before),
-                         arg("filled", table("filled")), arg("window", window)));
+            FROM (SELECT *, CASE WHEN NOT is_first THEN was_up END AS up_before
+                  FROM (SELECT *, {is_first} AS is_first, lag(up) OVER k AS was_up{before} FROM {filled} WINDOW k AS ({along})))))
+WINDOW k AS ({along}))",
+          arg("keys", keys()), arg("place", is_bitemporal() ? ", place" : ""),
+          arg("values", columns(values_)),
+          arg("start", unboxed(last_not_null(boxed_when("starts", "seq"),
+                                             fmt::format("({} ROWS UNBOUNDED PRECEDING)", along)))),
+          arg("equal_before", equal_before), arg("before", before), arg("is_first", is_first("k")),
+          arg("filled", table("filled")), arg("along", along)));
 }
 
 void HistoryProgram::find_versions() {

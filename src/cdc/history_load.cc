@@ -32,6 +32,16 @@ std::string HistoryProgram::by_moment(const std::string& direction) const {
   return text;
 }
 
+std::string HistoryProgram::is_first(const std::string& window) const {
+  std::vector<std::string> changes;
+  const auto add = [&](const std::string& name) {
+    changes.push_back(fmt::format("{0} IS DISTINCT FROM lag({0}) OVER {1}", name, window));
+  };
+  for (const size_t i : keys_) add(column(i));
+  if (is_bitemporal()) add("place");
+  return "(" + join(changes, " OR ") + ")";
+}
+
 std::string HistoryProgram::columns(const std::vector<size_t>& which,
                                     const std::string& alias) const {
   std::vector<std::string> parts;

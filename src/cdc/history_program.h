@@ -72,6 +72,8 @@ class HistoryProgram : public ProgramBuilder {
   std::string by_moment(const std::string& direction = "NULLS FIRST") const;
   // The moments of a key, bitemporal of a key as it was known at one system time.
   std::string partition() const { return is_bitemporal() ? keys() + ", place" : keys(); }
+  // Whether a row is the first of its partition, along a window.
+  std::string is_first(const std::string& window) const;
   std::string columns(const std::vector<size_t>& which, const std::string& alias = "") const;
   // Whether a row is the last of its partition. Not row_number() = 1, which the engine turns into
   // an aggregate that writes values anew.

@@ -159,6 +159,10 @@ class SparkDialect : public Dialect {
     return fmt::format("last_value({}) IGNORE NULLS OVER {}", expr, window);
   }
 
+  std::string along(const std::string& keys, const std::string& terms) const override {
+    return fmt::format("PARTITION BY {} ORDER BY {}", keys, terms);
+  }
+
   Walk walk(const std::string& keys, const std::string& terms) const override {
     const std::string along = fmt::format("PARTITION BY {} ORDER BY place", keys);
     return {fmt::format(", row_number() OVER (PARTITION BY {} ORDER BY {}) AS place", keys, terms),

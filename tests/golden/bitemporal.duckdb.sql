@@ -82,13 +82,14 @@ WHERE place >= first_place;
 SELECT * FROM (SELECT *, lead(false, 1, true) OVER (PARTITION BY c0, place, seq ORDER BY sys) AS is_last FROM (SELECT l.c0, l.seq, l.sys, l.place, e.c1, l.w IS NOT NULL AS up, l.w, l.p, l.d FROM (SELECT m.c0, m.seq, m.sys, t.place, m.w, m.p, m.d FROM __strandline_cdc_moments AS m JOIN __strandline_cdc_times AS t ON m.c0 = t.c0 AND m.sys <= t.sys) AS l LEFT JOIN __strandline_cdc_entries AS e ON e.rowid = l.w)) WHERE is_last;
 
 -- make __strandline_cdc_line
-SELECT c0, place, c1, seq, up, w, d, starts, struct_extract(last_value(CASE WHEN starts THEN struct_pack("v" := seq) END IGNORE NULLS) OVER (PARTITION BY c0, place ORDER BY seq NULLS FIRST ROWS UNBOUNDED PRECEDING), 'v') AS start_seq,
-       up AND NOT lead(continues, 1, false) OVER k AS ends, lead(seq) OVER k AS next_seq,
+SELECT c0, place, c1, seq, up, w, d, starts, struct_extract(last_value(CASE WHEN starts THEN struct_pack("v" := seq) END IGNORE NULLS) OVER (ORDER BY c0, place, seq NULLS FIRST ROWS UNBOUNDED PRECEDING), 'v') AS start_seq,
+       up AND NOT lead(continues, 1, false) OVER k AS ends, CASE WHEN NOT lead(is_first, 1, true) OVER k THEN lead(seq) OVER k END AS next_seq,
        NOT up AND NOT coalesce(up_before, false) AS hidden
 FROM (SELECT *, up AND NOT continues AS starts
       FROM (SELECT *, coalesce(up AND up_before AND (c1 IS NOT DISTINCT FROM b_c1), false) AS continues
-            FROM (SELECT *, lag(up) OVER k AS up_before, lag(c1) OVER k AS b_c1 FROM __strandline_cdc_filled WINDOW k AS (PARTITION BY c0, place ORDER BY seq NULLS FIRST))))
-WINDOW k AS (PARTITION BY c0, place ORDER BY seq NULLS FIRST);
+            FROM (SELECT *, CASE WHEN NOT is_first THEN was_up END AS up_before
+                  FROM (SELECT *, (c0 IS DISTINCT FROM lag(c0) OVER k OR place IS DISTINCT FROM lag(place) OVER k) AS is_first, lag(up) OVER k AS was_up, lag(c1) OVER k AS b_c1 FROM __strandline_cdc_filled WINDOW k AS (ORDER BY c0, place, seq NULLS FIRST)))))
+WINDOW k AS (ORDER BY c0, place, seq NULLS FIRST);
 
 -- make __strandline_cdc_stretches
 SELECT c0, c1, start_seq, stop_seq, stop_sys, from_sys, reaches_back

@@ -101,13 +101,11 @@ FROM __strandline_cdc_chosen AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c
 
 -- make __strandline_cdc_filled
 SELECT l.c0, l.seq, l.f0 AS c2, l.f1 AS c1, l.up, l.w, l.p, l.d
-FROM (SELECT *, (last_value(b0) IGNORE NULLS OVER life_so_far).`v` AS f0, (last_value(b1) IGNORE NULLS OVER life_so_far).`v` AS f1
-      FROM (SELECT l.*, w IS NOT NULL OR p IS NOT NULL AS up,
-                   sum(CASE WHEN w IS NOT NULL OR d IS NOT NULL THEN 1 ELSE 0 END)
-                     OVER (PARTITION BY c0 ORDER BY seq NULLS FIRST ROWS UNBOUNDED PRECEDING) AS life
-            FROM (SELECT l.c0, l.seq, l.w, l.p, l.d, coalesce(CASE WHEN ((p.c2) IS NOT NULL OR coalesce(array_contains(p.nulls, 'city'), false)) THEN named_struct('v', p.c2) END, CASE WHEN l.w IS NOT NULL THEN named_struct('v', w.c2) END) AS b0, coalesce(CASE WHEN ((p.c1) IS NOT NULL OR coalesce(array_contains(p.nulls, 'name'), false)) THEN named_struct('v', p.c1) END, CASE WHEN l.w IS NOT NULL THEN named_struct('v', w.c1) END) AS b1
-                  FROM (SELECT * FROM __strandline_cdc_moments) AS l LEFT JOIN __strandline_cdc_entries AS w ON w.rowid = l.w LEFT JOIN __strandline_cdc_entries AS p ON p.rowid = l.p) AS l)
-      WINDOW life_so_far AS (PARTITION BY c0, life ORDER BY seq NULLS FIRST ROWS UNBOUNDED PRECEDING)) AS l;
+FROM (SELECT *, (last_value(b0) IGNORE NULLS OVER so_far).`v` AS f0, (last_value(b1) IGNORE NULLS OVER so_far).`v` AS f1
+      FROM (SELECT l.c0, l.seq, l.w IS NOT NULL OR l.p IS NOT NULL AS up, l.w, l.p, l.d, coalesce(CASE WHEN ((p.c2) IS NOT NULL OR coalesce(array_contains(p.nulls, 'city'), false)) THEN named_struct('v', p.c2) END, CASE WHEN l.begins THEN named_struct('v', w.c2) END) AS b0, coalesce(CASE WHEN ((p.c1) IS NOT NULL OR coalesce(array_contains(p.nulls, 'name'), false)) THEN named_struct('v', p.c1) END, CASE WHEN l.begins THEN named_struct('v', w.c1) END) AS b1
+            FROM (SELECT *, w IS NOT NULL OR d IS NOT NULL OR (c0 IS DISTINCT FROM lag(c0) OVER k) AS begins FROM (SELECT * FROM __strandline_cdc_moments) WINDOW k AS (PARTITION BY c0 ORDER BY seq NULLS FIRST)) AS l
+            LEFT JOIN __strandline_cdc_entries AS w ON w.rowid = l.w LEFT JOIN __strandline_cdc_entries AS p ON p.rowid = l.p)
+      WINDOW so_far AS (PARTITION BY c0 ORDER BY seq NULLS FIRST ROWS UNBOUNDED PRECEDING)) AS l;
 
 -- make __strandline_cdc_result
 SELECT monotonically_increasing_id() AS rowid, q.* FROM (SELECT c0, c2, c1, up FROM (SELECT *, lead(false, 1, true) OVER (PARTITION BY c0 ORDER BY seq NULLS FIRST) AS is_last FROM __strandline_cdc_filled) WHERE is_last AND up) AS q;

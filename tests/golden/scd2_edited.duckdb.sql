@@ -128,13 +128,14 @@ FROM __strandline_cdc_chosen AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c
 SELECT l.c0, l.seq, e.c1, l.w IS NOT NULL AS up, l.w, l.p, l.d FROM (SELECT * FROM __strandline_cdc_moments) AS l LEFT JOIN __strandline_cdc_entries AS e ON e.rowid = l.w;
 
 -- make __strandline_cdc_line
-SELECT c0, c1, seq, up, w, d, starts, struct_extract(last_value(CASE WHEN starts THEN struct_pack("v" := seq) END IGNORE NULLS) OVER (PARTITION BY c0 ORDER BY seq NULLS FIRST ROWS UNBOUNDED PRECEDING), 'v') AS start_seq,
-       up AND NOT lead(continues, 1, false) OVER k AS ends, lead(seq) OVER k AS next_seq,
+SELECT c0, c1, seq, up, w, d, starts, struct_extract(last_value(CASE WHEN starts THEN struct_pack("v" := seq) END IGNORE NULLS) OVER (ORDER BY c0, seq NULLS FIRST ROWS UNBOUNDED PRECEDING), 'v') AS start_seq,
+       up AND NOT lead(continues, 1, false) OVER k AS ends, CASE WHEN NOT lead(is_first, 1, true) OVER k THEN lead(seq) OVER k END AS next_seq,
        NOT up AND NOT coalesce(up_before, false) AS hidden
 FROM (SELECT *, up AND NOT continues AS starts
       FROM (SELECT *, coalesce(up AND up_before AND (c1 IS NOT DISTINCT FROM b_c1), false) AS continues
-            FROM (SELECT *, lag(up) OVER k AS up_before, lag(c1) OVER k AS b_c1 FROM __strandline_cdc_filled WINDOW k AS (PARTITION BY c0 ORDER BY seq NULLS FIRST))))
-WINDOW k AS (PARTITION BY c0 ORDER BY seq NULLS FIRST);
+            FROM (SELECT *, CASE WHEN NOT is_first THEN was_up END AS up_before
+                  FROM (SELECT *, (c0 IS DISTINCT FROM lag(c0) OVER k) AS is_first, lag(up) OVER k AS was_up, lag(c1) OVER k AS b_c1 FROM __strandline_cdc_filled WINDOW k AS (ORDER BY c0, seq NULLS FIRST)))))
+WINDOW k AS (ORDER BY c0, seq NULLS FIRST);
 
 -- make __strandline_cdc_result
 SELECT c0, c1, start_seq, next_seq AS stop_seq FROM __strandline_cdc_line WHERE ends;

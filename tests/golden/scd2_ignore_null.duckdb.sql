@@ -104,22 +104,21 @@ FROM __strandline_cdc_chosen AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c
 
 -- make __strandline_cdc_filled
 SELECT l.c0, l.seq, CASE WHEN l.f0 THEN struct_pack("city" := l.f1, "tags" := l.f2) END AS c2, l.f3 AS c1, l.up, l.w, l.p, l.d
-FROM (SELECT *, struct_extract(last_value(b0 IGNORE NULLS) OVER life_so_far, 'v') AS f0, struct_extract(last_value(b1 IGNORE NULLS) OVER life_so_far, 'v') AS f1, struct_extract(last_value(b2 IGNORE NULLS) OVER life_so_far, 'v') AS f2, struct_extract(last_value(b3 IGNORE NULLS) OVER life_so_far, 'v') AS f3
-      FROM (SELECT l.*, w IS NOT NULL OR p IS NOT NULL AS up,
-                   sum(CASE WHEN w IS NOT NULL OR d IS NOT NULL THEN 1 ELSE 0 END)
-                     OVER (PARTITION BY c0 ORDER BY seq NULLS FIRST ROWS UNBOUNDED PRECEDING) AS life
-            FROM (SELECT l.c0, l.seq, l.w, l.p, l.d, coalesce(CASE WHEN ((CASE WHEN p.c2 IS NOT NULL THEN true END) IS NOT NULL OR coalesce(list_contains(p.nulls, 'place'), false)) THEN struct_pack("v" := CASE WHEN p.c2 IS NOT NULL THEN true END) END, CASE WHEN l.w IS NOT NULL THEN struct_pack("v" := CASE WHEN w.c2 IS NOT NULL THEN true END) END) AS b0, coalesce(CASE WHEN ((struct_extract(p.c2, 'city')) IS NOT NULL OR coalesce(list_contains(p.nulls, 'place.city'), false)) THEN struct_pack("v" := struct_extract(p.c2, 'city')) END, CASE WHEN l.w IS NOT NULL THEN struct_pack("v" := struct_extract(w.c2, 'city')) END) AS b1, coalesce(CASE WHEN ((struct_extract(p.c2, 'tags')) IS NOT NULL OR coalesce(list_contains(p.nulls, 'place.tags'), false)) THEN struct_pack("v" := struct_extract(p.c2, 'tags')) END, CASE WHEN l.w IS NOT NULL THEN struct_pack("v" := struct_extract(w.c2, 'tags')) END) AS b2, coalesce(CASE WHEN ((p.c1) IS NOT NULL OR coalesce(list_contains(p.nulls, 'weight'), false)) THEN struct_pack("v" := p.c1) END, CASE WHEN l.w IS NOT NULL THEN struct_pack("v" := w.c1) END) AS b3
-                  FROM (SELECT * FROM __strandline_cdc_moments) AS l LEFT JOIN __strandline_cdc_entries AS w ON w.rowid = l.w LEFT JOIN __strandline_cdc_entries AS p ON p.rowid = l.p) AS l)
-      WINDOW life_so_far AS (PARTITION BY c0, life ORDER BY seq NULLS FIRST ROWS UNBOUNDED PRECEDING)) AS l;
+FROM (SELECT *, struct_extract(last_value(b0 IGNORE NULLS) OVER so_far, 'v') AS f0, struct_extract(last_value(b1 IGNORE NULLS) OVER so_far, 'v') AS f1, struct_extract(last_value(b2 IGNORE NULLS) OVER so_far, 'v') AS f2, struct_extract(last_value(b3 IGNORE NULLS) OVER so_far, 'v') AS f3
+      FROM (SELECT l.c0, l.seq, l.w IS NOT NULL OR l.p IS NOT NULL AS up, l.w, l.p, l.d, coalesce(CASE WHEN ((CASE WHEN p.c2 IS NOT NULL THEN true END) IS NOT NULL OR coalesce(list_contains(p.nulls, 'place'), false)) THEN struct_pack("v" := CASE WHEN p.c2 IS NOT NULL THEN true END) END, CASE WHEN l.begins THEN struct_pack("v" := CASE WHEN w.c2 IS NOT NULL THEN true END) END) AS b0, coalesce(CASE WHEN ((struct_extract(p.c2, 'city')) IS NOT NULL OR coalesce(list_contains(p.nulls, 'place.city'), false)) THEN struct_pack("v" := struct_extract(p.c2, 'city')) END, CASE WHEN l.begins THEN struct_pack("v" := struct_extract(w.c2, 'city')) END) AS b1, coalesce(CASE WHEN ((struct_extract(p.c2, 'tags')) IS NOT NULL OR coalesce(list_contains(p.nulls, 'place.tags'), false)) THEN struct_pack("v" := struct_extract(p.c2, 'tags')) END, CASE WHEN l.begins THEN struct_pack("v" := struct_extract(w.c2, 'tags')) END) AS b2, coalesce(CASE WHEN ((p.c1) IS NOT NULL OR coalesce(list_contains(p.nulls, 'weight'), false)) THEN struct_pack("v" := p.c1) END, CASE WHEN l.begins THEN struct_pack("v" := w.c1) END) AS b3
+            FROM (SELECT *, w IS NOT NULL OR d IS NOT NULL OR (c0 IS DISTINCT FROM lag(c0) OVER k) AS begins FROM (SELECT * FROM __strandline_cdc_moments) WINDOW k AS (ORDER BY c0, seq NULLS FIRST)) AS l
+            LEFT JOIN __strandline_cdc_entries AS w ON w.rowid = l.w LEFT JOIN __strandline_cdc_entries AS p ON p.rowid = l.p)
+      WINDOW so_far AS (ORDER BY c0, seq NULLS FIRST ROWS UNBOUNDED PRECEDING)) AS l;
 
 -- make __strandline_cdc_line
-SELECT c0, c2, c1, seq, up, w, d, starts, struct_extract(last_value(CASE WHEN starts THEN struct_pack("v" := seq) END IGNORE NULLS) OVER (PARTITION BY c0 ORDER BY seq NULLS FIRST ROWS UNBOUNDED PRECEDING), 'v') AS start_seq,
-       up AND NOT lead(continues, 1, false) OVER k AS ends, lead(seq) OVER k AS next_seq,
+SELECT c0, c2, c1, seq, up, w, d, starts, struct_extract(last_value(CASE WHEN starts THEN struct_pack("v" := seq) END IGNORE NULLS) OVER (ORDER BY c0, seq NULLS FIRST ROWS UNBOUNDED PRECEDING), 'v') AS start_seq,
+       up AND NOT lead(continues, 1, false) OVER k AS ends, CASE WHEN NOT lead(is_first, 1, true) OVER k THEN lead(seq) OVER k END AS next_seq,
        NOT up AND NOT coalesce(up_before, false) AS hidden
 FROM (SELECT *, up AND NOT continues AS starts
       FROM (SELECT *, coalesce(up AND up_before AND (CASE WHEN c2 IS NOT NULL THEN struct_pack("city" := struct_extract(c2, 'city'), "tags" := list_sort(list_transform(map_entries(struct_extract(c2, 'tags')), lambda __strandline_x0: row(struct_extract(__strandline_x0, 'key'), struct_extract(__strandline_x0, 'value'))))) END IS NOT DISTINCT FROM CASE WHEN b_c2 IS NOT NULL THEN struct_pack("city" := struct_extract(b_c2, 'city'), "tags" := list_sort(list_transform(map_entries(struct_extract(b_c2, 'tags')), lambda __strandline_x0: row(struct_extract(__strandline_x0, 'key'), struct_extract(__strandline_x0, 'value'))))) END) AND (c1 IS NOT DISTINCT FROM b_c1), false) AS continues
-            FROM (SELECT *, lag(up) OVER k AS up_before, lag(c2) OVER k AS b_c2, lag(c1) OVER k AS b_c1 FROM __strandline_cdc_filled WINDOW k AS (PARTITION BY c0 ORDER BY seq NULLS FIRST))))
-WINDOW k AS (PARTITION BY c0 ORDER BY seq NULLS FIRST);
+            FROM (SELECT *, CASE WHEN NOT is_first THEN was_up END AS up_before
+                  FROM (SELECT *, (c0 IS DISTINCT FROM lag(c0) OVER k) AS is_first, lag(up) OVER k AS was_up, lag(c2) OVER k AS b_c2, lag(c1) OVER k AS b_c1 FROM __strandline_cdc_filled WINDOW k AS (ORDER BY c0, seq NULLS FIRST)))))
+WINDOW k AS (ORDER BY c0, seq NULLS FIRST);
 
 -- make __strandline_cdc_result
 SELECT c0, c2, c1, start_seq, next_seq AS stop_seq FROM __strandline_cdc_line WHERE ends;
