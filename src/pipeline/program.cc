@@ -246,7 +246,17 @@ Result<std::unique_ptr<Program>> Program::start(const std::atomic<bool>* cancel)
   std::string words[] = {python, "-m", "strandline._declare", std::to_string(kChildChannel)};
   char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(), nullptr};
   pid_t child = 0;
-  const int failed = ::posix_spawnp(&child, python.c_str(), &actions, nullptr, arguments, environ);
+  // Ctrl-C waits until the child can take it: while it imports, Python would print a traceback.
+  sigset_t blocked;
+  ::pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+  ::sigaddset(&blocked, SIGINT);
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawnattr_setsigmask(&attributes, &blocked);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  const int failed =
+      ::posix_spawnp(&child, python.c_str(), &actions, &attributes, arguments, environ);
+  ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&actions);
   ::close(ends[1]);
   if (failed != 0) {

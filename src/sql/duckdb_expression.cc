@@ -263,6 +263,23 @@ std::string DuckdbPrinter::condition(const ExprPtr& node) {
   return fmt::format("/*?{}*/({})", place, text);
 }
 
+namespace {
+
+// The text of a statement ends at a zero byte.
+std::string string_text(const std::string& value) {
+  if (value.find('\0') == std::string::npos) return duckdb_string(value);
+  std::string parts;
+  for (size_t begin = 0;;) {
+    const size_t end = value.find('\0', begin);
+    parts += duckdb_string(value.substr(begin, end - begin));
+    if (end == std::string::npos) return fmt::format("concat({})", parts);
+    parts += ", chr(0), ";
+    begin = end + 1;
+  }
+}
+
+}  // namespace
+
 std::string DuckdbPrinter::literal(const Expr& node, const Literal& literal) {
   switch (literal.type) {
     case TypeId::kVoid:
@@ -270,10 +287,7 @@ std::string DuckdbPrinter::literal(const Expr& node, const Literal& literal) {
     case TypeId::kBoolean:
       return literal.text;
     case TypeId::kString:
-      if (literal.text.find('\0') != std::string::npos) {
-        fail_unsupported(node.place, "a string constant with a zero byte", "use X'...'");
-      }
-      return duckdb_string(literal.text);
+      return string_text(literal.text);
     case TypeId::kBinary:
       return fmt::format("unhex('{}')", literal.text);
     case TypeId::kDate:
@@ -1065,11 +1079,10 @@ std::string DuckdbPrinter::as_bytes(const ExprPtr& value) {
   if (known == TypeId::kString) return fmt::format("encode({})", text);
   if (known == TypeId::kBinary) return text;
   return fmt::format(
-      "CASE WHEN typeof({0}) = 'VARCHAR' THEN encode(CAST({0} AS VARCHAR)) WHEN typeof({0}) = "
-      "'BLOB' "
-      "THEN CAST({0} AS BLOB) ELSE error('[UNSUPPORTED_CONSTRUCT] bytes of a ' || typeof({0}) || "
-      "': cast "
-      "it to STRING first') END",
+      "CASE WHEN typeof({0}) = 'VARCHAR' THEN encode(CAST({0} AS VARCHAR)) "
+      "WHEN typeof({0}) = 'BLOB' THEN CAST({0} AS BLOB) WHEN typeof({0}) <> '\"NULL\"' "
+      "THEN error('[UNSUPPORTED_CONSTRUCT] bytes of a ' || typeof({0}) || "
+      "': cast it to STRING first') END",
       text);
 }
 

@@ -70,6 +70,16 @@ SAME = {
     "u.join(o, u.userId == o.userId, 'semi').select('userId')": [(1,), (3,)],
     "u.alias('a').join(u.alias('b'), F.expr('a.userId = b.userId + 1')).select('a.userId', col('b.name').alias('n'))":
         [(2, "a"), (3, "b")],
+    "u.select('userId').join(u.select('userId', 'name'), 'userId').filter('userId = 1')": [(1, "a")],
+    "u.join(u, 'userId').filter('userId = 2')": [(2, "b", 20, "b", 20)],
+    "u.join(u, 'userId').join(u, 'userId').select('userId')": [(1,), (2,), (3,)],
+    "u.join(u, 'userId', 'semi').select('userId')": [(1,), (2,), (3,)],
+    "u.alias('x').filter('x.userId = 1').select('x.userId', col('x.name'))": [(1, "a")],
+    "u.filter('userId > 1').alias('x').orderBy('x.amt').limit(1).select('x.amt').distinct()": [(20,)],
+    "u.alias('x').alias('y').groupBy('y.name').agg(F.max('y.amt').alias('m')).filter('m > 10')": [("b", 20), (None, 30)],
+    "u.select('userId').alias('x').withColumn('n', col('x.userId') + 1).filter('x.n = 2')": [(1, 2)],
+    "spark.table('users').alias('x').join(o.alias('y'), 'userId').filter('x.amt > y.price AND y.price < 6').select('x.amt')":
+        [(10,)],
     "u.crossJoin(o).select('price').distinct()": [(5.5,), (6.5,), (7.5,)],
     "u.join(o, 'userId').groupBy('name').agg(F.count('*').alias('c'), F.sum('price').alias('s'))": [("a", 2, 12.0), (None, 1, 7.5)],
     "o.groupBy('userId').count().filter('count > 1')": [(1, 2)],
@@ -123,6 +133,8 @@ CREATED = {
     "[(\"it's \\\\ \\n\", True)], ['s', 'b']": [("it's \\ \n", True)],
     "[(float('nan'),), (float('-inf'),), (1e300,)], 'd DOUBLE'": [(1e300,), (float("-inf"),), (float("nan"),)],
     "[1, 2], 'int'": [(1,), (2,)],
+    "[(1, None), (2, None)], 'a INT, b BINARY'": [(1, None), (2, None)],
+    "[('a\\0b', {'\\0': 1}), (None, None)], 's STRING, m MAP<STRING, INT>'": [("a\0b", {"\0": 1}), (None, None)],
 }  # fmt: skip
 
 
@@ -236,6 +248,9 @@ WRONG = {
     "u.filtr": (AttributeError, "the methods are agg, alias, "),
     "u.cube": (AttributeError, "DataFrame.cube is not supported; there are agg, alias, "),
     "spark.read.table('later').filtr('a > 1')": (AttributeError, "DataFrame.filtr() is not supported (did you mean filter?)"),
+    "u.limit(-1)": (ValueError, "num must be 0 or more, not -1 (int)"),
+    "u.offset(-1)": (ValueError, "num must be 0 or more, not -1 (int)"),
+    "u.tail(-1)": (ValueError, "num must be 0 or more, not -1 (int)"),
     "u.withColumn('x', 1)": (TypeError, "must be Column, not 1"),
     "u.filter((u.userId > 1) and (col('amt') < 5))": (strandline.InvalidArgumentError, "write '&' for 'and'"),
     "u.filter(1 < col('amt') < 5)": (strandline.InvalidArgumentError, "CANNOT_CONVERT_COLUMN_INTO_BOOL"),
@@ -279,6 +294,13 @@ def test_names_resolve_only_inside(names):
         assert pyspark is not ours and pyspark.__version__
         with pytest.raises(ModuleNotFoundError, match="there are dlt, pyspark"):
             import pyspark.ml
+        assert pyspark.sql.functions is sys.modules["pyspark.sql.functions"] and pyspark.errors.PySparkException
+        assert pyspark.sql.utils.AnalysisException is pyspark.errors.AnalysisException
+        with pytest.raises(AttributeError, match="'pyspark' has no attribute 'ml'"):
+            pyspark.ml  # noqa: B018
+        for wrong in ("SELECT nope FROM users", "SELECT * FROM nowhere", "SELEC 1"):
+            with pytest.raises(pyspark.errors.AnalysisException):
+                names["spark"].sql(wrong).collect()
     assert sys.modules["pyspark"] is ours
 
 

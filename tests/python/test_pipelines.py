@@ -325,6 +325,56 @@ def said():
     assert events.sql("SELECT * FROM said").fetchall() == [("_x", "${suffix}")]
 
 
+VIEW = HEAD + "@dp.materialized_view\ndef one():\n    return spark.range(2)\n"
+
+
+@pytest.mark.parametrize("importing", ["a.py", "z.py"])
+@pytest.mark.parametrize("name", ["shared", "lib.shared"])
+def test_a_file_that_another_imports_runs_once(importing, name, pipeline, events):
+    """Whichever of the two comes first."""
+    folder = pipeline({
+        "lib/shared.py": VIEW,
+        importing: HEAD + f"""
+import {name} as shared
+import lib.shared as again
+assert shared is again
+@dp.materialized_view
+def two():
+    return shared.spark.table("one").union(spark.table("one"))
+""",
+    })  # fmt: skip
+    update = run(folder, events)
+    assert sorted(flow.name for flow in update.flows) == ["one", "two"]
+    assert events.sql("SELECT count(*) FROM two").fetchall() == [(4,)]
+
+
+def test_imported_modules_have_the_session(pipeline, events):
+    """Files that are none of the pipeline's, too; what they import of each other is half there, as in Python."""
+    folder = pipeline({
+        "spark-pipeline.yml": "name: p\nlibraries:\n- glob: {include: t/**}\n",
+        "parts/__init__.py": "from .rows import some\n",
+        "parts/rows.py": "import dataclasses\nimport parts\n@dataclasses.dataclass\nclass Some:\n    n: int\n"
+                         "def some():\n    return spark.range(Some(len(dbutils.fs.ls('.')) * 0 + 3).n)\n",
+        "t/a.py": HEAD + "import parts\n@dp.materialized_view\ndef one():\n    return parts.some()\n",
+    })  # fmt: skip
+    run(folder, events)
+    assert events.sql("SELECT count(*) FROM one").fetchall() == [(3,)]
+
+
+@pytest.mark.parametrize("importing", ["a.py", "z.py"])
+def test_a_mistake_in_an_imported_file_is_told_once(importing, pipeline, events):
+    folder = pipeline({"shared.py": "x = 1\nraise ValueError('bad')\n", importing: "import shared\n"})
+    (error,) = run(folder, events, check=False).errors
+    assert error.message.startswith("ValueError: bad") and error.place.line == 2
+    assert error.place.file.endswith("shared.py")
+
+
+def test_an_imported_file_whose_mistake_is_caught(pipeline, events):
+    folder = pipeline({"a.py": "try:\n    import shared\nexcept ValueError:\n    pass\n", "shared.py": "raise ValueError('bad')\n"})
+    (error,) = run(folder, events, check=False).errors
+    assert error.place.file.endswith("shared.py") and error.place.line == 1
+
+
 def test_dataset_functions_see_columns_of_views_and_tables(pipeline, events):
     folder = pipeline({"a.py": HEAD + """
 @dp.view
@@ -372,6 +422,22 @@ def test_ctrl_c_ends_user_code(pipeline, events):
     os.killpg(child.pid, signal.SIGINT)
     out, _ = child.communicate(timeout=20)
     assert '"status": "CANCELED"' in out and child.returncode == 1
+
+
+def test_ctrl_c_while_the_package_is_imported(pipeline, events, tmp_path):
+    """Nothing is printed but what became of the update."""
+    slow = tmp_path / "slow"
+    slow.mkdir()
+    (slow / "sitecustomize.py").write_text("import sys, time\nprint('starting', file=sys.stderr, flush=True)\ntime.sleep(2)\n")
+    path = os.pathsep.join([str(slow), *filter(None, [os.environ.get("PYTHONPATH")])])
+    child = subprocess.Popen([str(harness.PROGRAM), "run", str(pipeline({"a.py": "x = 1\n"})), "--warehouse", events.path],
+                             env={**os.environ, "PYTHONPATH": path}, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                             text=True, start_new_session=True)  # fmt: skip
+    while "starting" not in child.stderr.readline():
+        pass
+    os.killpg(child.pid, signal.SIGINT)
+    _, said = child.communicate(timeout=20)
+    assert "Traceback" not in said and "KeyboardInterrupt" not in said, said
 
 
 def test_the_interpreter_ends_with_the_program(pipeline, events):

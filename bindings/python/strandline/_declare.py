@@ -15,7 +15,6 @@ import socket
 import sys
 import threading
 import traceback
-import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn, Optional
@@ -23,8 +22,8 @@ from typing import Any, NoReturn, Optional
 from . import _core, _jdbc, pipelines
 from ._extensions import extension_folders
 from ._imports import is_ours, resolving
+from ._modules import MODULE, Modules
 from ._snapshots import SnapshotFunction
-from ._source import source_text
 from ._spark import SparkSession
 from ._volumes import DbUtils, Volumes
 from ._warehouse import Warehouse, connect
@@ -32,7 +31,6 @@ from .errors import StrandlineError
 
 _PACKAGE = str(Path(__file__).parent)
 _MOST_FRAMES = 10
-_MODULE = "strandline_pipeline_"  # and a number: of a file
 _end = os._exit
 
 
@@ -51,7 +49,7 @@ def _said(error: BaseException) -> str:
         if isinstance(error, ImportError) and is_ours(error.name or "") and error.name in sys.modules:
             there = getattr(sys.modules[error.name], "__all__", None)
             text += f"; there are {', '.join(there)}" if there else ""
-        return re.sub(rf"^{_MODULE}\d+\.(.*<locals>\.)?", "", text)
+        return re.sub(rf"^{MODULE}\d+\.(.*<locals>\.)?", "", text)
     except RecursionError:
         return type(error).__name__
 
@@ -126,19 +124,22 @@ class Declarer:
             return connect(warehouse, catalog=catalog, schema=schema)
 
         self.spark = SparkSession(open_warehouse, self.volumes, configuration, self.registry.views)
+        self.modules = Modules(self.files, self.root, {"spark": self.spark, "dbutils": DbUtils(self.volumes)})
         self.functions: dict[str, SnapshotFunction] = {}
 
     def run(self) -> dict[str, Any]:
         errors, doubtful = [], []
-        for folder in dict.fromkeys([self.root, *(str(Path(path).parent) for path in self.files)]):
-            sys.path.insert(0, folder)
+        told: list[BaseException] = []
+        self.modules.install()
         with pipelines.collecting(self.registry):
-            for number, path in enumerate(self.files):
+            for path in self.files:
                 try:
-                    self._execute(path, number)
+                    self.modules.run(path)
                 except BaseException as error:  # user code may do anything
                     _pass_on(error)
-                    errors.append(describe(error, self.files, (path, 0)))
+                    if not any(error is one for one in told):  # of a file that this one imports
+                        errors.append(describe(error, self.files, (path, 0)))
+                    told.append(error)
                     doubtful += _names_in(path)
             statements = []
             for declared in self.registry.declared:
@@ -168,15 +169,6 @@ class Declarer:
         except BaseException as error:  # user code may do anything
             _pass_on(error)
             return {"error": describe(error, self.files, function.place)}
-
-    def _execute(self, path: str, number: int) -> None:
-        text = source_text(path, self.files[path])
-        code = compile(text, path, "exec")
-        module = types.ModuleType(f"{_MODULE}{number}")
-        module.__file__ = path
-        module.__dict__.update(spark=self.spark, dbutils=DbUtils(self.volumes))
-        sys.modules[module.__name__] = module
-        exec(code, module.__dict__)
 
 
 def answer(request: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
@@ -225,6 +217,7 @@ def main() -> None:
     os._exit = _refuse_exit(os.getpid())  # type: ignore[assignment]
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # who starts it blocks it meanwhile
     state: dict[str, Any] = {}
     with channel.makefile("rwb") as lines:
         for line in lines:

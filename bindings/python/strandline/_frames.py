@@ -5,13 +5,13 @@ from __future__ import annotations
 import difflib
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from sqlframe.base.column import Column
 from sqlglot import exp
 
-from ._arguments import accept, accept_one_of, flat, given
+from ._arguments import accept, accept_at_least, accept_one_of, flat, given
 from ._columns import (
     OF_FRAME, ColumnOrName, as_column, column_text, literal, name_of, quote, split_name, table_name,
 )  # fmt: skip
@@ -66,7 +66,7 @@ class DataFrame:
         self._id = str(next(_ids))
         self._lineage = {self._id}  # frames whose columns these are
         self._sides: list[tuple[str, set[str]]] = []  # of joins: alias, lineage
-        self._alias: Optional[str] = None
+        self._alias: Optional[str] = None  # of the relation; not beside sides
 
     # --- text
 
@@ -75,7 +75,8 @@ class DataFrame:
             return self._from[1:-1] if self._from.startswith("(") else f"SELECT * FROM {self._from}"
         items = "*" if self._items is None else ", ".join(self._items)
         where = f" WHERE {' AND '.join(self._where)}" if self._where else ""
-        return f"SELECT {'DISTINCT ' if self._distinct else ''}{items} FROM {self._from}{where}{self._tail}"
+        name = f" AS {quote(self._alias)}" if self._alias is not None else ""
+        return f"SELECT {'DISTINCT ' if self._distinct else ''}{items} FROM {self._from}{name}{where}{self._tail}"
 
     def _statement(self) -> str:
         """The query as flows and views take it: the same text for the same frame, whatever else the
@@ -107,9 +108,6 @@ class DataFrame:
         made._alias = self._alias
         for _, lineage in self._sides:
             made._lineage |= lineage
-        if self._alias is not None:
-            made._from = f"{made._from} AS {quote(self._alias)}"
-            made._whole = False
         return made
 
     def _open(self) -> DataFrame:
@@ -224,7 +222,7 @@ class DataFrame:
     where = filter
 
     def alias(self, alias: str) -> DataFrame:
-        made = self._closed() if not self._plain() or self._alias or self._sides else self._copy()
+        made = self._closed() if not self._plain() or self._sides else self._copy()
         made._alias = accept("alias", alias, str)
         return made
 
@@ -246,7 +244,7 @@ class DataFrame:
             made._sides = left
             made._lineage |= self._lineage
         made._whole = False
-        text = other._side(right)
+        text = other._side(right, [name for name, _ in made._sides])
         made._sides = made._sides + right
         join = _JOINS[kind]
         if on is None:
@@ -268,9 +266,11 @@ class DataFrame:
     def crossJoin(self, other: DataFrame) -> DataFrame:
         return self.join(other, how="cross")
 
-    def _side(self, sides: list[tuple[str, set[str]]]) -> str:
-        """A relation of a join, with its alias."""
+    def _side(self, sides: list[tuple[str, set[str]]], taken: Sequence[str] = ()) -> str:
+        """A relation of a join, with its alias: another than those that are taken, where nobody gave it."""
         alias = self._alias or f"__t{self._id}"
+        if self._alias is None and alias in taken:
+            alias = f"__t{next(_ids)}"
         lineage = set(self._lineage)
         for _, one in self._sides:
             lineage |= one
@@ -360,7 +360,7 @@ class DataFrame:
 
     def limit(self, num: int) -> DataFrame:
         made = self._copy() if " LIMIT " not in self._tail else self._closed()
-        text = f" LIMIT {accept('num', num, int)}"
+        text = f" LIMIT {accept_at_least('num', num, 0, int)}"
         before, offset, skipped = made._tail.partition(" OFFSET ")
         made._tail = before + text + offset + skipped
         return made
@@ -368,7 +368,7 @@ class DataFrame:
     def offset(self, num: int) -> DataFrame:
         """Without the first rows."""
         made = self._copy() if " LIMIT " not in self._tail and " OFFSET " not in self._tail else self._closed()
-        made._tail += f" OFFSET {accept('num', num, int)}"
+        made._tail += f" OFFSET {accept_at_least('num', num, 0, int)}"
         return made
 
     def unpivot(
@@ -528,7 +528,7 @@ class DataFrame:
         return self.head()
 
     def tail(self, num: int) -> list[Any]:
-        return self.collect()[-num:]
+        return self.collect()[-num:] if accept_at_least("num", num, 0, int) else []
 
     def isEmpty(self) -> bool:
         return not self.take(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.abc
 import importlib.machinery
 import sys
@@ -22,7 +23,7 @@ def _contents(spark: Any) -> dict[str, dict[str, Any]]:
     from sqlframe.base.column import Column
     from sqlframe.standalone import Window, types
 
-    from . import pipelines
+    from . import errors, pipelines
     from ._columns import functions
     from ._row import Row
     from ._spark import DataFrame, DataFrameReader, DataFrameWriter, DataStreamReader, GroupedData, SparkSession
@@ -56,6 +57,11 @@ def _contents(spark: Any) -> dict[str, dict[str, Any]]:
         "DataFrameWriter": DataFrameWriter, "GroupedData": GroupedData, "Row": Row, "SparkSession": Session,
         "Window": Window,
     }  # fmt: skip
+    exceptions = {
+        "AnalysisException": errors.AnalysisError, "IllegalArgumentException": errors.InvalidArgumentError,
+        "ParseException": errors.InvalidArgumentError, "PySparkException": errors.StrandlineError,
+        "PySparkTypeError": TypeError, "PySparkValueError": ValueError,
+    }  # fmt: skip
     return {
         "dlt": {
             **declarations,
@@ -64,14 +70,15 @@ def _contents(spark: Any) -> dict[str, dict[str, Any]]:
             "__all__": [*pipelines.__all__, *readers],
             "__getattr__": _missing("dlt", [*pipelines.__all__, *readers]),
         },
-        "pyspark": {"Row": Row, "__version__": spark.version, "__path__": []},
+        "pyspark": {"Row": Row, "__version__": spark.version, "__path__": [], "__getattr__": _submodule("pyspark")},
+        "pyspark.errors": exceptions,
         "pyspark.pipelines": {
             **declarations,
             "__doc__": pipelines.__doc__,
             "__all__": pipelines.__all__,
             "__getattr__": _missing("pyspark.pipelines", pipelines.__all__),
         },
-        "pyspark.sql": {**sql, "__path__": []},
+        "pyspark.sql": {**sql, "__path__": [], "__getattr__": _submodule("pyspark.sql")},
         "pyspark.sql.column": {"Column": Column},
         "pyspark.sql.dataframe": {"DataFrame": DataFrame},
         "pyspark.sql.functions": {name: getattr(functions, name) for name in functions.__all__}
@@ -84,8 +91,23 @@ def _contents(spark: Any) -> dict[str, dict[str, Any]]:
             "StreamingQuery": StreamingQuery,
         },
         "pyspark.sql.types": {name: getattr(types, name) for name in dir(types) if name[0].isupper()} | {"Row": Row},
+        "pyspark.sql.utils": exceptions,
         "pyspark.sql.window": {"Window": Window},
     }
+
+
+def _submodule(package: str) -> Callable[[str], Any]:
+    """A module of a package that only the package was imported of."""
+
+    def load(name: str) -> Any:
+        if not name.startswith("_"):
+            try:
+                return importlib.import_module(f"{package}.{name}")
+            except ModuleNotFoundError:
+                pass
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return load
 
 
 def _missing(module: str, there: list[str]) -> Callable[[str], Any]:

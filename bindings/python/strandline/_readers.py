@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
 from ._arguments import accept, accept_one_of, accept_path
 from ._columns import literal, quote, table_name
@@ -13,6 +13,8 @@ from .errors import InvalidArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
     from ._spark import SparkSession
+
+R = TypeVar("R", bound="_Reader")
 
 
 def _option_text(key: str, value: Any) -> str:
@@ -27,12 +29,12 @@ class _Reader:
         self._options: dict[str, str] = {}
         self._schema: Optional[str] = None
 
-    def format(self, source: str) -> Any:
+    def format(self: R, source: str) -> R:
         """csv, json, parquet, delta, ..."""
         self._format = accept("format", source, str)
         return self
 
-    def option(self, key: str, value: Any) -> Any:
+    def option(self: R, key: str, value: Any) -> R:
         """One option; keys are case-insensitive."""
         key = accept("key", key, str)
         for known in [one for one in self._options if one.casefold() == key.casefold()]:
@@ -41,12 +43,12 @@ class _Reader:
             self._options[key] = _option_text(key, value)
         return self
 
-    def options(self, **options: Any) -> Any:
+    def options(self: R, **options: Any) -> R:
         for key, value in options.items():
             self.option(key, value)
         return self
 
-    def schema(self, schema: Any) -> Any:
+    def schema(self: R, schema: Any) -> R:
         """Columns of the files: DDL or a StructType."""
         from .pipelines import _schema
 
@@ -106,13 +108,13 @@ class _Reader:
         raise NotImplementedError
 
     def csv(self, path: Any, **options: Any) -> DataFrame:
-        return self.format("csv").options(**options).load(path)  # type: ignore[no-any-return]
+        return self.format("csv").options(**options).load(path)
 
     def json(self, path: Any, **options: Any) -> DataFrame:
-        return self.format("json").options(**options).load(path)  # type: ignore[no-any-return]
+        return self.format("json").options(**options).load(path)
 
     def parquet(self, path: Any, **options: Any) -> DataFrame:
-        return self.format("parquet").options(**options).load(path)  # type: ignore[no-any-return]
+        return self.format("parquet").options(**options).load(path)
 
 
 class DataFrameReader(_Reader):
@@ -198,7 +200,7 @@ class DataFrameReader(_Reader):
             self.option("partitionColumn" if name == "column" else name, value)
         for key, value in (properties or {}).items():
             self.option(key, value)
-        return self.format("jdbc").option("url", url).option("dbtable", table).load()  # type: ignore[no-any-return]
+        return self.format("jdbc").option("url", url).option("dbtable", table).load()
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(

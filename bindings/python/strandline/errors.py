@@ -40,7 +40,11 @@ class StrandlineError(Exception):
         return type(self), (self.message, self.code, self.place)
 
 
-class InvalidArgumentError(StrandlineError, ValueError):
+class AnalysisError(StrandlineError):
+    """What is asked for is wrong: the classes that say how. PySpark's ``AnalysisException``."""
+
+
+class InvalidArgumentError(AnalysisError, ValueError):
     """The request or pipeline text is wrong: change it."""
 
     kind = "invalid_argument"
@@ -52,19 +56,19 @@ class InvalidDataError(StrandlineError):
     kind = "invalid_data"
 
 
-class NotFoundError(StrandlineError, LookupError):
+class NotFoundError(AnalysisError, LookupError):
     """The named thing does not exist."""
 
     kind = "not_found"
 
 
-class AlreadyExistsError(StrandlineError):
+class AlreadyExistsError(AnalysisError):
     """The name is taken."""
 
     kind = "already_exists"
 
 
-class UnsupportedError(StrandlineError):
+class UnsupportedError(AnalysisError):
     """A named feature that is not built: use what the message offers."""
 
     kind = "unsupported"

@@ -1,0 +1,95 @@
+"""Modules of a pipeline: its files, and what they import from its folders. In all of them ``spark`` and
+``dbutils`` are there; a file of the pipeline runs once, by itself or by the first import of it."""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import Any, Optional
+
+from ._source import source_text
+
+MODULE = "strandline_pipeline_"  # and a number: of a file that none imports
+
+
+class Modules(importlib.abc.MetaPathFinder):
+    """files: path to the name that is shown. names: what each module has."""
+
+    def __init__(self, files: Mapping[str, str], root: str, names: Mapping[str, Any]) -> None:
+        self._shown = files
+        self._names = names
+        self._paths = {os.path.realpath(path): path for path in files}
+        self._ran: dict[str, ModuleType] = {}  # or runs
+        self._failed: dict[str, BaseException] = {}
+        self.folders = list(dict.fromkeys([root, *map(os.path.dirname, files)]))
+        self._inside = tuple(os.path.join(os.path.realpath(folder), "") for folder in self.folders)
+
+    def install(self) -> None:
+        """The folders are searched first."""
+        sys.path[:0] = reversed(self.folders)
+        finder = importlib.machinery.PathFinder
+        at = sys.meta_path.index(finder) if finder in sys.meta_path else len(sys.meta_path)
+        sys.meta_path.insert(at, self)
+
+    def run(self, path: str) -> None:
+        """Runs a file, unless an import did. Whatever it raises or raised passes through."""
+        module = ModuleType(f"{MODULE}{list(self._shown).index(path)}")
+        if path not in self._ran:
+            sys.modules[module.__name__] = module
+        self.execute(path, module)
+
+    def known(self, path: str) -> Optional[ModuleType]:
+        return self._ran.get(path)
+
+    def execute(self, path: str, module: ModuleType) -> None:
+        if path in self._failed:
+            raise self._failed[path]
+        if path in self._ran:
+            return
+        self._ran[path] = module
+        module.__file__ = path
+        module.__dict__.update(self._names)
+        try:
+            exec(compile(source_text(path, self._shown[path]), path, "exec"), module.__dict__)
+        except BaseException as error:
+            self._failed[path] = error
+            raise
+
+    def find_spec(
+        self, fullname: str, path: Optional[Sequence[str]], target: Optional[ModuleType] = None
+    ) -> Optional[importlib.machinery.ModuleSpec]:
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec is None or not isinstance(spec.loader, importlib.machinery.SourceFileLoader):
+            return None
+        place = os.path.realpath(spec.loader.path)
+        if place in self._paths:
+            spec.loader = _File(self, self._paths[place])
+        elif place.startswith(self._inside):
+            spec.loader = _Helper(self._names, spec.loader.name, spec.loader.path)
+        return spec
+
+
+class _File(importlib.abc.Loader):
+    def __init__(self, modules: Modules, path: str) -> None:
+        self._modules = modules
+        self._path = path
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> Optional[ModuleType]:
+        return self._modules.known(self._path)
+
+    def exec_module(self, module: ModuleType) -> None:
+        self._modules.execute(self._path, module)
+
+
+class _Helper(importlib.machinery.SourceFileLoader):
+    def __init__(self, names: Mapping[str, Any], fullname: str, path: str) -> None:
+        super().__init__(fullname, path)
+        self._names = names
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__dict__.update(self._names)
+        super().exec_module(module)
