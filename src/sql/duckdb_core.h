@@ -69,6 +69,7 @@ class DuckdbPrinter {
   std::string condition(const ExprPtr& node);
   std::string literal(const Expr& node, const Literal& literal);
   std::string column(const Expr& node, const ColumnRef& column);
+  std::string ordered_column(const ColumnRef& column);
   std::string star(const Star& star);
   std::string field(const FieldAccess& field);
   std::string unary(const Unary& unary);
@@ -226,6 +227,7 @@ class DuckdbPrinter {
   std::vector<Scope> scopes_;
   std::string last_from_;            // of the SELECT printed last
   const Select* ordered_ = nullptr;  // whose ORDER BY is printed: names of its list come first
+  bool computes_order_ = false;      // by an expression, not a name alone
   bool sorts_parts_ = false;         // whether sortable() had to do with parts
   bool asks_ = true;                 // whether the describer may be asked
   // Types of a set operation's columns by its text: its sides need not be asked for again.

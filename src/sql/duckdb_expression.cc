@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "base/error.h"
 #include "sql/duckdb_core.h"
@@ -328,6 +329,7 @@ std::string DuckdbPrinter::literal(const Expr& node, const Literal& literal) {
 }
 
 std::string DuckdbPrinter::column(const Expr& node, const ColumnRef& column) {
+  if (auto meant = ordered_column(column); !meant.empty()) return meant;
   std::string result;
   for (const auto& [alias, name] : doubles_) {
     const bool qualified =
@@ -1120,6 +1122,23 @@ std::string DuckdbPrinter::interval(const IntervalLiteral& interval) {
   return interval.parts.size() > 1 ? "(" + result + ")" : result;
 }
 
+// In an expression of ORDER BY a name of the SELECT list hides columns of FROM, which the engine
+// would take.
+std::string DuckdbPrinter::ordered_column(const ColumnRef& column) {
+  if (ordered_ == nullptr || !computes_order_ || ordered_->distinct) return "";
+  const SelectItem* item = named_item(column);
+  if (item == nullptr || scopes_.back().from.empty()) return "";
+  const auto& columns = columns_of(scopes_.back());
+  const auto is_hidden = [&](const Field& field) { return same_name(field.name, column.parts[0]); };
+  if (!columns || std::none_of(columns->begin(), columns->end(), is_hidden)) return "";
+  const auto* ordered = std::exchange(ordered_, nullptr);
+  scopes_.back().sees_names = false;
+  std::string text = "(" + expr(item->expr) + ")";
+  ordered_ = ordered;
+  scopes_.back().sees_names = true;
+  return text;
+}
+
 std::string DuckdbPrinter::order(const std::vector<OrderItem>& items) {
   std::string result;
   for (const OrderItem& item : items) {
@@ -1133,6 +1152,7 @@ std::string DuckdbPrinter::order(const std::vector<OrderItem>& items) {
       continue;
     }
     const bool nulls_first = item.nulls_first.value_or(!item.descending);
+    computes_order_ = item.expr->as<ColumnRef>() == nullptr;
     result += fmt::format("{}{} {} NULLS {}", result.empty() ? "" : ", ", sortable(item.expr),
                           item.descending ? "DESC" : "ASC", nulls_first ? "FIRST" : "LAST");
   }
