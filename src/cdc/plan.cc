@@ -536,9 +536,11 @@ class Planner {
       if (target_.declared) {
         add(invalid_argument("AUTOCDC_COLUMN_NOT_IN_DECLARED_SCHEMA",
                              "the declared schema of {} has no column '{}', which the source "
-                             "gives: declare it, or leave "
-                             "it out with COLUMNS * EXCEPT ({})",
-                             plan_.target, source.name, source.name),
+                             "gives: declare it, or leave it out {}",
+                             plan_.target, source.name,
+                             clauses_.from_snapshot
+                                 ? "of the query or frame that gives the snapshots"
+                                 : fmt::format("with COLUMNS * EXCEPT ({})", source.name)),
             declaration_.place);
         return;
       }

@@ -1,8 +1,12 @@
 #include "duck/arrow_values.h"
 
 #include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <string>
 #include <string_view>
 
+#include "base/data_type.h"
 #include "base/error.h"
 
 namespace strandline::duck {
@@ -66,7 +70,50 @@ Status check_rows(const ArrowSchema& schema, const ArrowArray& array, const Rows
   return {};
 }
 
+Status check_type(const ArrowSchema& schema, std::string_view column) {
+  const std::string format = schema.format == nullptr ? "" : schema.format;
+  if (format == "e") {
+    return unsupported("UNSUPPORTED_TYPE",
+                       "column '{}' has floats of 16 bits, which no type of SQL is: cast it to "
+                       "floats of 32 bits before",
+                       column);
+  }
+  if (format.rfind("d:", 0) == 0) {  // d:precision,scale[,bits]
+    const size_t comma = format.find(',');
+    const int precision = std::atoi(format.c_str() + 2);
+    const int scale = comma == std::string::npos ? 0 : std::atoi(format.c_str() + comma + 1);
+    const bool wide = format.size() > 4 && format.compare(format.size() - 4, 4, ",256") == 0;
+    if (wide || precision > 38 || scale < 0) {
+      return unsupported(
+          "UNSUPPORTED_TYPE",
+          "column '{}' has decimals of {} digits and scale {}{}; DECIMAL has at most "
+          "38 digits and no negative scale: cast it to decimal128 of such before",
+          column, precision, scale, wide ? " in 256 bits" : "");
+    }
+  }
+  if (schema.dictionary != nullptr) SL_TRY(check_type(*schema.dictionary, column));
+  for (int64_t c = 0; c < schema.n_children; ++c) SL_TRY(check_type(*schema.children[c], column));
+  return {};
+}
+
 }  // namespace
+
+Status check_columns(const ArrowSchema& schema) {
+  std::map<std::string, std::string> seen;
+  for (int64_t c = 0; c < schema.n_children; ++c) {
+    const char* const given = schema.children[c]->name;
+    const std::string name = given == nullptr ? "" : given;
+    const auto [first, fresh] = seen.emplace(fold_name(name), name);
+    if (!fresh) {
+      return invalid_argument("COLUMN_ALREADY_EXISTS",
+                              "the rows have the columns '{}' and '{}', which are one name because "
+                              "case does not count: give them other names",
+                              first->second, name);
+    }
+    SL_TRY(check_type(*schema.children[c], name));
+  }
+  return {};
+}
 
 Status check_times(const ArrowSchema& schema, const ArrowArray& array) {
   for (int64_t c = 0; c < array.n_children; ++c) {

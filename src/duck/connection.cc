@@ -386,8 +386,25 @@ std::optional<std::string> text_of(duckdb_value value, duckdb_logical_type type)
   return text;
 }
 
+namespace {
+
+// Some errors come as an object of JSON, with what else the engine knows of itself.
+std::string without_json(std::string text) {
+  constexpr std::string_view kMessage = R"("exception_message":")";
+  const size_t begin = text.find(kMessage);
+  if (!text.starts_with(R"({"exception_type")") || begin == std::string::npos) return text;
+  std::string out;
+  for (size_t i = begin + kMessage.size(); i < text.size() && text[i] != '"'; ++i) {
+    if (text[i] == '\\' && i + 1 < text.size()) ++i;
+    out += text[i];
+  }
+  return out;
+}
+
+}  // namespace
+
 Error engine_error(duckdb_error_type type, const char* message) {
-  std::string text = message == nullptr ? "unknown error of the engine" : message;
+  std::string text = without_json(message == nullptr ? "unknown error of the engine" : message);
   if (type == DUCKDB_ERROR_INVALID) type = type_by_prefix(text);
   std::string code = take_public_name(text);
   if (code.empty()) code = "ENGINE_ERROR";

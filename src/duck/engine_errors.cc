@@ -130,6 +130,11 @@ const std::vector<Message>& messages() {
        "look-around"},
       {R"re(Map keys must be unique)re", "DUPLICATED_MAP_KEY", "a map has a key twice"},
       {R"re(Map keys can not be NULL)re", "NULL_MAP_KEY", "a map has a null key"},
+      {R"re(Invalid type in column "([\s\S]*?)": column was declared as (\w+), found "([\s\S]*)" of type "(\w+)" instead)re",
+       "VALUE_OUT_OF_TYPE",
+       "column '$1' is declared as $2, and a row of that database has the $4 '$3' there: correct "
+       "it, "
+       "or read a view of the database that casts the column"},
       {R"re(Failure in decode)re", "INVALID_UTF8_STRING",
        "bytes that are to become a string are not UTF-8: keep them BINARY, or use hex"},
       {R"re(Date out of range: (\S+))re", "DATETIME_FIELD_OUT_OF_BOUNDS", "$1 is no date"},

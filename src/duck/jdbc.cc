@@ -112,6 +112,48 @@ Result<std::vector<bool>> free_numerics(Connection& connection, const std::strin
   return out;
 }
 
+// SQLite keeps text in columns of any type, and its extension cuts what does not fit a time.
+Status check_times(Connection& connection, const std::string& name, const JdbcRead& read,
+                   const std::vector<ResultColumn>& columns) {
+  for (const auto& column : columns) {
+    const bool is_date = column.engine_type == "DATE";
+    if (!is_date && column.engine_type != "TIMESTAMP") continue;
+    const std::string quoted = quote_name(column.name);
+    // SQLite passes over what surely fits.
+    const auto text =
+        fmt::format("SELECT {0} FROM {1} WHERE typeof({0}) = 'text' AND ({2})", quoted,
+                    quote_name(read.relation),
+                    is_date ? fmt::format("{} GLOB '*:*'", quoted)
+                            : fmt::format("{0} GLOB '*.???????*' OR {0} GLOB '*:*[-+]*'", quoted));
+    const char* const cut =
+        is_date ? R"([ T][-+0:. ]*[1-9])" : R"(\.\d{6}\d*[1-9]|:\d+(\.\d+)?\s*[-+][0:]*[1-9])";
+    SL_ASSIGN(const auto found,
+              connection.query(fmt::format(
+                  "SELECT v FROM sqlite_query({}, {}) AS q(v) WHERE regexp_matches(v, {}) LIMIT 1",
+                  quote_literal(name), quote_literal(text), quote_literal(cut))));
+    if (found.rows.empty()) continue;
+    return invalid_data(
+        "VALUE_OUT_OF_TYPE",
+        "column '{}' of {} in '{}' has '{}', of which {} would lose a part: correct it, or read a "
+        "view of the database that gives the column as text or in UTC, as CAST({} AS TEXT) and "
+        "datetime({}) do",
+        column.name, read.relation, read.shown, found.rows[0][0].value_or(""),
+        is_date ? "DATE" : "TIMESTAMP_NTZ", column.name, column.name);
+  }
+  return {};
+}
+
+// SQLite does not look at the bytes of text.
+std::string checked_text(const std::string& quoted, const std::string& name) {
+  const std::string error = fmt::format(
+      "[INVALID_UTF8_STRING] column '{}' has text whose bytes are not UTF-8: correct it, or read a "
+      "view of the database that gives it as CAST(... AS BLOB)",
+      name);
+  return fmt::format(
+      "CASE WHEN {0} IS NOT NULL THEN coalesce(TRY(decode(encode({0}))), error({1})) END", quoted,
+      quote_literal(error));
+}
+
 }  // namespace
 
 Result<std::string> jdbc_relation(Connection& connection, const JdbcRead& read) {
@@ -154,12 +196,19 @@ Result<std::string> jdbc_relation(Connection& connection, const JdbcRead& read) 
     if (any)
       text = run_there(fmt::format("SELECT {} FROM (SELECT * FROM {}) AS q", items, read.relation));
   }
+  const bool of_sqlite = read.system == JdbcSystem::kSqlite;
+  if (of_sqlite) SL_TRY(check_times(connection, name, read, *columns));
   std::string items;
   for (const auto& column : *columns) {
     const std::string quoted = quote_name(column.name);
     const auto type = cast_of(column);
-    items += (items.empty() ? "" : ", ") +
-             (type ? fmt::format("CAST({0} AS {1}) AS {0}", quoted, *type) : quoted);
+    items += items.empty() ? "" : ", ";
+    if (type)
+      items += fmt::format("CAST({0} AS {1}) AS {0}", quoted, *type);
+    else if (of_sqlite && column.engine_type == "VARCHAR")
+      items += fmt::format("{} AS {}", checked_text(quoted, column.name), quoted);
+    else
+      items += quoted;
   }
   return fmt::format("(SELECT {} FROM ({}))", items, text);
 }

@@ -391,6 +391,7 @@ Status load_arrow(Connection& connection, ArrowArrayStream* stream, const std::s
     return invalid_argument("ARROW_STREAM_FAILED",
                             "the stream gives no columns: its type must be a struct of them");
   }
+  SL_TRY(check_columns(schema));
   ConvertedSchema converted;
   SL_TRY(check(duckdb_schema_from_arrow(raw(connection), &schema, converted.out())));
   const auto to_chunk = [&](ArrowArray* array, Chunk* chunk) {

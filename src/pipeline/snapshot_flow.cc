@@ -184,15 +184,16 @@ Result<bool> FlowRun::comes_next(const SnapshotVersion& version) {
   if (!latest || !same_type(latest->type, version.type)) return true;
   SL_ASSIGN(const bool above, is_above(*context_.connection, version, *latest));
   if (above) return true;
+  // A version query that says the same as before says that there is nothing new.
+  SL_ASSIGN(const bool below, is_above(*context_.connection, *latest, version));
+  if (version_run_ && !below) return false;
   Error late = placed(
       invalid_data(snapshot_error("OUT_OF_ORDER_SNAPSHOT_VERSION"),
                    "flow '{}': the snapshot of version {} does not come after the latest one, {}; "
                    "it is skipped",
                    flow_.name, version.value, latest->value),
       flow_.place);
-  // A version query that says the same as before says that there is nothing new.
-  SL_ASSIGN(const bool below, is_above(*context_.connection, *latest, version));
-  if (snapshot_options_.fails_out_of_order && (below || !version_run_)) {
+  if (snapshot_options_.fails_out_of_order) {
     late.message = fmt::format(
         "flow '{}': the snapshot of version {} does not come after the latest one, {}, and {} is "
         "'error'",

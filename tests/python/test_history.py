@@ -93,6 +93,8 @@ def test_a_timeline(users, tmp_path):
     assert [text.get_text() for text in only.texts] == ["NULL"]
     with pytest.raises(ValueError, match="there is no nope; there are name, city"):
         users.history(1).plot(["nope"])
+    with pytest.raises(TypeError, match=r"columns \(its items\) must be str, not 1 \(int\)"):
+        users.history(1).plot([1])
     with pytest.raises(strandline.UnsupportedError, match="nothing to draw"):
         users.history(5).plot()
 

@@ -57,6 +57,42 @@ def test_sqlite(spark, warehouse, tmp_path):
         spark.read.jdbc(f"jdbc:sqlite:{path}", "nothing").collect()
 
 
+SQLITE_VALUES = {
+    ("DATETIME", "'2024-02-29T01:02:03+05:00'"): ("VALUE_OUT_OF_TYPE", "column 'a' of t in "),
+    ("TIMESTAMP", "'2024-02-29 01:02:03.1 -07'"): ("VALUE_OUT_OF_TYPE", "has '2024-02-29 01:02:03.1 -07', of which TIMESTAMP_NTZ"),
+    ("TIMESTAMP", "'2024-02-29 01:02:03.123456789'"): ("VALUE_OUT_OF_TYPE", "CAST(a AS TEXT) and datetime(a)"),
+    ("DATE", "'2024-02-29 01:02:03'"): ("VALUE_OUT_OF_TYPE", "of which DATE would lose a part"),
+    ("TIMESTAMP", "'2024-02-29 01:02:03.123456000'"): datetime.datetime(2024, 2, 29, 1, 2, 3, 123456),
+    ("TIMESTAMP", "'2024-02-29T01:02:03Z'"): datetime.datetime(2024, 2, 29, 1, 2, 3),
+    ("TIMESTAMP", "'2024-02-29 01:02:03+00:00'"): datetime.datetime(2024, 2, 29, 1, 2, 3),
+    ("TIMESTAMP", "'2024-02-29'"): datetime.datetime(2024, 2, 29),
+    ("DATE", "'2024-02-29 00:00:00'"): datetime.date(2024, 2, 29),
+    ("INTEGER", "'it''s \"abc\"'"): ("VALUE_OUT_OF_TYPE", "column 'a' is declared as integer, and a row of that database has the text"),
+    ("TEXT", "CAST(X'61ff' AS TEXT)"): ("INVALID_UTF8_STRING", "column 'a' has text whose bytes are not UTF-8"),
+    ("TEXT", "CAST(X'c3a9' AS TEXT)"): "é",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("given", SQLITE_VALUES, ids=" ".join)
+def test_values_that_sqlite_keeps_in_any_column(given, warehouse, tmp_path):
+    sqlite3 = pytest.importorskip("sqlite3", reason="this CPython was built without SQLite, which makes the file")
+    path, expected = tmp_path / "a.db", SQLITE_VALUES[given]
+    with sqlite3.connect(path) as db:
+        db.execute(f"CREATE TABLE t (a {given[0]})")
+        db.execute(f"INSERT INTO t VALUES (NULL), ({given[1]})")
+    db.close()
+
+    def read():
+        return warehouse.sql(f"SELECT a FROM read_jdbc(url => 'jdbc:sqlite:{path}', dbtable => 't') ORDER BY a NULLS FIRST").fetchall()
+
+    if not isinstance(expected, tuple):
+        assert read() == [(None,), (expected,)]
+        return
+    with pytest.raises(strandline.StrandlineError) as caught:
+        read()
+    assert caught.value.code == expected[0] and expected[1] in caught.value.message, caught.value
+
+
 TYPES = """
 CREATE TYPE mood AS ENUM ('sad', 'fine');
 CREATE SCHEMA sales;

@@ -129,6 +129,25 @@ def test_overwriting_and_registering(warehouse):
         warehouse.write("t", [(1,)])
 
 
+NO_COLUMNS = {
+    "halves": (lambda: pa.table({"a": pa.array([1.5], pa.float16())}), "UNSUPPORTED_TYPE", "column 'a' has floats of 16 bits"),
+    "inside": (lambda: pa.table({"a": pa.array([[1.5]], pa.list_(pa.float16()))}), "UNSUPPORTED_TYPE", "column 'a' has floats"),
+    "wide": (lambda: pa.table({"a": pa.array([5], pa.decimal256(60, 2))}), "UNSUPPORTED_TYPE", "60 digits and scale 2 in 256 bits"),
+    "negative": (lambda: pa.table({"a": pa.array([Decimal(100)], pa.decimal128(5, -2))}), "UNSUPPORTED_TYPE", "scale -2"),
+    "twice": (lambda: pa.table([[1], [2]], names=["i", "I"]), "COLUMN_ALREADY_EXISTS", "the columns 'i' and 'I'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", NO_COLUMNS)
+def test_arrow_types_that_no_column_has(kind, warehouse):
+    rows, code, message = NO_COLUMNS[kind]
+    warehouse.sql("CREATE TABLE t (i INT)")
+    for give in (lambda: warehouse.register("r", rows()), lambda: warehouse.write("t", rows())):
+        with pytest.raises(strandline.StrandlineError) as caught:
+            give()
+        assert caught.value.code == code and message in caught.value.message, caught.value
+
+
 NANOSECONDS = [1_700_000_000_123_456_000, None, 1_700_000_000_123_456_789]
 
 
@@ -351,6 +370,8 @@ WRONG_BATCHES = {
     "poll_seconds='x'": (TypeError, "poll_seconds must be int or float, not 'x'"),
     "poll_seconds=-1": (ValueError, "poll_seconds must be 0 or more"),
     "follow=1": (TypeError, "follow must be bool, not 1"),
+    "checkpoint=''": (ValueError, "checkpoint is empty: name a file"),
+    "from_='\\ud800'": (ValueError, "from_ must be Unicode"),
 }
 
 
@@ -360,6 +381,8 @@ def test_arguments_of_change_batches(arguments, warehouse):
     kind, message = WRONG_BATCHES[arguments]
     with pytest.raises(kind, match=message):
         warehouse.table("t").change_batches(**eval(f"dict({arguments})"))
+    with pytest.raises(ValueError, match="to must be Unicode"):
+        warehouse.table("t").changes(0, "\ud800")
 
 
 @pytest.mark.parametrize("options", [{"full_refresh": True}, {"refresh": "t"}, {"refresh": [1]}])

@@ -207,6 +207,13 @@ def test_a_file_that_is_not_utf8(pipeline, events):
     assert error.place.file.endswith("p/b.py") and "b.py is not UTF-8: line 2 has the byte 0xe9" in error.message
     (folder / "b.py").write_bytes(b"\xef\xbb\xbf# a mark of the order of bytes\n")
     assert not [error for error in run(folder, events, check=False).errors if "b.py" in str(error.place)]
+    view = HEAD + "@dp.materialized_view\ndef v():\n    return spark.createDataFrame([('caf\xe9',)], 'a STRING')\n"
+    (folder / "b.py").write_bytes(("# -*- coding: latin-1 -*-\n" + view).encode("latin-1"))
+    run(folder, events)
+    assert events.sql("SELECT * FROM v").fetchall() == [("caf\xe9",)]
+    (folder / "b.py").write_text("# coding: nonsense\n")
+    (error,) = invalid(folder, events)
+    assert "b.py: unknown encoding: nonsense" in error.message
 
 
 def test_all_mistakes_at_once_with_the_users_traceback(pipeline, events):

@@ -109,7 +109,8 @@ WRONG = {
     "raise KeyboardInterrupt('mine')": ("PYTHON_ERROR", "KeyboardInterrupt: mine\n  a.py:5 in f"),
     "class Own(BaseException): pass\n  raise Own('mine')": ("PYTHON_ERROR", "Own: mine\n  a.py:6 in f"),
     "import os; os._exit(3)": ("PYTHON_ERROR", "os._exit(3) would end the update: raise an exception\n  a.py:5 in f"),
-    "raise ValueError('\\ud800 bad')": ("PYTHON_ERROR", "ValueError: \\ud800 bad"),
+    "raise ValueError('\\ud800 bad')": ("PYTHON_ERROR", "ValueError: \\ud800 bad\n  a.py:5 in f"),
+    "return dbutils.fs.ls(5)": ("PYTHON_ERROR", "path must be str or PathLike, not 5 (int)\n  a.py:5 in f"),
     "return spark.range(1), '\\ud800'":
         ("APPLY_CHANGES_FROM_SNAPSHOT_ERROR.INVALID_SNAPSHOT_VERSION_TYPE", "'\\ud800' (str) is no version of a snapshot: it is not text"),
     "return spark.range(1), datetime.datetime(1, 1, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=5)))":

@@ -111,7 +111,9 @@ class Reader {
   template <typename Offset>
   nb::object text(int64_t i) const {
     const auto [data, size] = piece<Offset>(i);
-    return nb::str(data, size);
+    PyObject* made = PyUnicode_DecodeUTF8(data, static_cast<Py_ssize_t>(size), nullptr);
+    if (made == nullptr) throw nb::python_error();
+    return nb::steal(made);
   }
   template <typename Offset>
   nb::object bytes(int64_t i) const {

@@ -35,11 +35,11 @@ def accept_text(parameter: str, value: Any) -> str:
     return str(value)
 
 
-def accept_path(parameter: str, value: Any) -> str:
+def accept_path(parameter: str, value: Any, what: str = "a directory, '.' for the present one") -> str:
     """A str or path that names something."""
     text = accept_text(parameter, os.fspath(accept(parameter, value, str, os.PathLike)))
     if not text:
-        raise ValueError(f"{parameter} is empty: name a directory, '.' for the present one")
+        raise ValueError(f"{parameter} is empty: name {what}")
     return text
 
 

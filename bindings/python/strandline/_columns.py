@@ -47,7 +47,7 @@ def _literal(value: Any) -> Column:
 
 # Without it Python takes every column for true, and `a and b` is b alone.
 Column.__bool__ = _no_truth  # type: ignore[attr-defined]
-Column._lit = staticmethod(_literal)  # type: ignore[method-assign,assignment]
+Column._lit = staticmethod(_literal)  # type: ignore[method-assign]
 
 # Marks a column that was taken from a DataFrame: df.id, df["id"].
 OF_FRAME = "__strandline_frame_"

@@ -75,8 +75,13 @@ def _shown(frames: list[traceback.FrameSummary], files: dict[str, str]) -> str:
     return text
 
 
-def describe(error: BaseException, files: dict[str, str], place: Optional[tuple[str, int]] = None) -> dict[str, Any]:
-    """An exception as the error that the update reports: what it says, with the user's traceback."""
+def describe(
+    error: BaseException, files: dict[str, str], place: Optional[tuple[str, int]] = None, called: bool = False
+) -> dict[str, Any]:
+    """An exception as the error that the update reports: what it says, with the user's traceback.
+
+    called: by the update, long after the files ran; else one line alone that declares wrongly is its place.
+    """
     frames = user_frames(error, files)
     own = [frame for frame in frames if frame.filename in files]
     if isinstance(error, SyntaxError) and error.filename in files:
@@ -89,7 +94,7 @@ def describe(error: BaseException, files: dict[str, str], place: Optional[tuple[
         kind = "invalid_argument"
         code = "PYTHON_SYNTAX" if isinstance(error, SyntaxError) else "PYTHON_ERROR"
         message = _said(error)
-    if len(frames) > 1 or (frames and not isinstance(error, (StrandlineError, TypeError, ValueError))):
+    if len(frames) > 1 or (frames and (called or not isinstance(error, (StrandlineError, TypeError, ValueError)))):
         message += _shown(frames, files)
     seen = {id(error)}
     cause = _cause(error)
@@ -168,7 +173,7 @@ class Declarer:
             return function(request["latest"])
         except BaseException as error:  # user code may do anything
             _pass_on(error)
-            return {"error": describe(error, self.files, function.place)}
+            return {"error": describe(error, self.files, function.place, called=True)}
 
 
 def answer(request: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:

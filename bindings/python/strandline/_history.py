@@ -111,7 +111,8 @@ class History:
         :raises ImportError: matplotlib is missing. :raises ValueError: a column that is not there.
         """
         if columns is not None:
-            accept("columns", columns, list, tuple)
+            for name in accept("columns", columns, list, tuple):
+                accept("columns (its items)", name, str)
         _need("matplotlib", "plot")
         names = [name for name in self.columns if name not in _SYSTEM and name not in self._keys]
         if columns is not None:

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
+from ._arguments import accept_at_least, accept_path
 from .errors import NotFoundError, UnsupportedError
 
 _PREFIXES = ("/Volumes", "dbfs:/Volumes")
@@ -59,7 +60,7 @@ class Files:
 
     def ls(self, path: str) -> list[FileInfo]:
         """Files and folders of a folder, by name. :raises NotFoundError: there is no such folder."""
-        folder = self._volumes.on_disk(path)
+        folder = self._volumes.on_disk(accept_path("path", path))
         if not folder.exists():
             mapped = "" if str(folder) == path else f", which is '{folder}' here"
             raise NotFoundError(
@@ -76,7 +77,8 @@ class Files:
 
     def head(self, path: str, max_bytes: int = 65536) -> str:
         """The beginning of a text file."""
-        return self._volumes.on_disk(path).read_bytes()[:max_bytes].decode("utf-8", "replace")
+        accept_at_least("max_bytes", max_bytes, 0, int)
+        return self._volumes.on_disk(accept_path("path", path)).read_bytes()[:max_bytes].decode("utf-8", "replace")
 
     def __getattr__(self, name: str) -> Any:
         raise UnsupportedError(f"dbutils.fs.{name} is not supported; there are ls and head", "UNSUPPORTED_METHOD")

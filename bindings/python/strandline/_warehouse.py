@@ -266,7 +266,7 @@ class Table:
         accept_at_least("poll_seconds", poll_seconds, 0, int, float)
         accept_at_least("max_files", max_files, 1, int)
         start = None if from_ is None else _bound("from_", from_).strip("'")
-        path = "" if checkpoint is None else os.path.abspath(accept_path("checkpoint", checkpoint))
+        path = "" if checkpoint is None else os.path.abspath(accept_path("checkpoint", checkpoint, "a file"))
         reader = _core.open_changes(*self._warehouse._options, self.name, start, path, max_files)
         return _batches(reader, follow, poll_seconds)
 
@@ -302,6 +302,8 @@ def _literal(text: str) -> str:
 
 def _bound(parameter: str, value: VersionOrTime) -> str:
     accept(parameter, value, int, str, datetime.datetime)
+    if isinstance(value, str):
+        accept_text(parameter, value)
     if isinstance(value, int):
         return str(value)
     if isinstance(value, datetime.datetime):
