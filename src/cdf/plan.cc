@@ -10,6 +10,7 @@
 #include "cdf/readable.h"
 #include "delta/features.h"
 #include "delta/log_files.h"
+#include "delta/row_id_columns.h"
 
 namespace strandline::cdf {
 namespace {
@@ -60,6 +61,7 @@ class Planner {
     SL_TRY(choose_mode());
     SL_TRY(add_state_before());
     SL_TRY(choose_schema());
+    know_row_id_columns();
     SL_TRY(list_changes());
     return std::move(plan_);
   }
@@ -84,6 +86,7 @@ class Planner {
   Status choose_mode();
   Status add_state_before();
   Status choose_schema();
+  void know_row_id_columns();
   bool removes_older_rows(Version version) const;
   Status check_stream_schema();
   bool is_restore(Version version) const;
@@ -435,6 +438,23 @@ Status Planner::check_stream_schema() {
                         table_.path(), std::max(state.from, plan_.first), why->why);
   }
   return {};
+}
+
+// A file keeps the hidden columns of the definition under which it was added, whatever they are
+// called later: of each file the names that it has are looked up among all that are known.
+void Planner::know_row_id_columns() {
+  if (plan_.mode != FeedMode::kAutomatic) return;
+  auto definition = without_files(*plan_.definition);
+  for (auto state = states_.rbegin(); state != states_.rend(); ++state)
+    delta::add_row_id_columns(*state->definition, definition.get());
+  // Files from before the range may go later in it.
+  const bool removes = std::any_of(commits_.begin(), commits_.end(),
+                                   [](const CommitFiles& one) { return !one.removes.empty(); });
+  if (start_has_metadata_ && removes && plan_.first > 0 && states_.front().from == plan_.first) {
+    const auto before = table_.snapshot(plan_.first - 1);
+    if (before.ok()) delta::add_row_id_columns(**before, definition.get());
+  }
+  plan_.definition = std::move(definition);
 }
 
 bool Planner::is_restore(Version version) const {

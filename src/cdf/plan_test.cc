@@ -5,6 +5,7 @@
 
 #include "cdf/primary_key.h"
 #include "cdf/test_support.h"
+#include "delta/row_id_columns.h"
 
 namespace strandline::cdf {
 namespace {
@@ -309,6 +310,35 @@ TEST_F(PlanTest, ALogThatIsCleanedUp) {
   EXPECT_EQ(error(version(0)).code, "DELTA_VERSION_NOT_FOUND");
   EXPECT_THAT(error(version(0)).message, HasSubstr("from version 1 on"));
   EXPECT_THAT(lines(plan(at(0))), ElementsAre("1: +b", "2: +c"));
+}
+
+TEST_F(PlanTest, RowIdColumnsOfAllVersionsAreKnown) {
+  const auto named = [](const std::string& ids) {
+    auto made = metadata(kTracked);
+    made.configuration[delta::kRowIdColumnProperty] = ids;
+    return made;
+  };
+  commit({protocol(), named("a"), add("x")});
+  commit({remove("x"), named("b"), add("y")}, "CREATE OR REPLACE TABLE");
+  commit({named("c")});
+  commit({remove("y"), add("z")});
+  const auto ids = [](const Result<ChangePlan>& plan) {
+    EXPECT_TRUE(plan.ok());
+    return plan.ok() ? delta::row_id_columns(*plan->definition).ids : std::vector<std::string>();
+  };
+  EXPECT_THAT(ids(plan(version(0))), ElementsAre("c", "b", "a"));
+  EXPECT_THAT(ids(plan(version(0), version(0))), ElementsAre("a"));
+  // What a file of the version before may have.
+  EXPECT_THAT(ids(plan(version(1), version(1))), ElementsAre("b", "a"));
+  EXPECT_THAT(ids(plan(version(2), version(2))), ElementsAre("c"));
+  EXPECT_THAT(ids(plan(version(2))), ElementsAre("c", "b"));
+  EXPECT_THAT(ids(plan(version(3))), ElementsAre("c"));
+  EXPECT_THAT(delta::row_id_columns(*plan(version(0))->definition).versions,
+              ElementsAre("_versions"));
+  RangeRequest request;
+  request.start = version(1);
+  request.stream_definition = plan(version(0), version(0))->definition;
+  EXPECT_THAT(ids(plan(request)), ElementsAre("a", "c", "b"));
 }
 
 TEST_F(PlanTest, FilesThatAreGoneAreNamed) {

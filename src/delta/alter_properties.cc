@@ -9,6 +9,7 @@
 #include "delta/definition.h"
 #include "delta/features.h"
 #include "delta/properties.h"
+#include "delta/row_id_columns.h"
 
 namespace strandline::delta {
 
@@ -22,8 +23,8 @@ constexpr const char* kKeptByDelta[] = {
     kMaxColumnIdProperty,
     "delta.inCommitTimestampEnablementVersion",
     "delta.inCommitTimestampEnablementTimestamp",
-    "delta.rowTracking.materializedRowIdColumnName",
-    "delta.rowTracking.materializedRowCommitVersionColumnName",
+    kRowIdColumnProperty,
+    kRowVersionColumnProperty,
 };
 
 Status check_settable(const std::string& key) {

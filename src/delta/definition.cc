@@ -5,14 +5,14 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "base/json.h"
+#include "delta/row_id_columns.h"
 #include "delta/snapshot.h"
 
 namespace strandline::delta {
 
 void name_row_tracking_columns(std::map<std::string, std::string>* properties) {
-  properties->emplace("delta.rowTracking.materializedRowIdColumnName", "_row-id-col-" + new_uuid());
-  properties->emplace("delta.rowTracking.materializedRowCommitVersionColumnName",
-                      "_row-commit-version-col-" + new_uuid());
+  properties->emplace(kRowIdColumnProperty, "_row-id-col-" + new_uuid());
+  properties->emplace(kRowVersionColumnProperty, "_row-commit-version-col-" + new_uuid());
 }
 
 std::set<std::string> take_feature_properties(std::map<std::string, std::string>* properties) {

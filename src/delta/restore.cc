@@ -9,6 +9,7 @@
 #include "delta/data_path.h"
 #include "delta/deletion_vector.h"
 #include "delta/properties.h"
+#include "delta/row_id_columns.h"
 #include "delta/transaction.h"
 
 namespace strandline::delta {
@@ -90,6 +91,10 @@ Metadata restored_metadata(const Snapshot& now, const Snapshot& wanted) {
     } else {
       properties[key] = kept->second;
     }
+  }
+  // The files that come back have the names of then; where there were none, those of now stay.
+  for (const char* key : {kRowIdColumnProperty, kRowVersionColumnProperty}) {
+    if (const auto kept = present.find(key); kept != present.end()) properties.insert(*kept);
   }
   const int64_t largest = std::max(integer_property(present, kMaxColumnId, 0),
                                    integer_property(properties, kMaxColumnId, 0));

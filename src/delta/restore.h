@@ -27,8 +27,8 @@ struct RestoreReport {
 
 // Files (with their deletion vectors and row ids), schema, properties and clustering become those
 // of `wanted`. What only grows stays: the protocol, the mark of row ids, the largest column id, the
-// progress of applications, and in-commit timestamps with where they began. Nothing is committed
-// where nothing differs.
+// progress of applications, and in-commit timestamps with where they began. Names of the columns of
+// row ids stay where that version has none. Nothing is committed where nothing differs.
 // Errors: kNotFound RESTORE_MISSING_FILES naming version and files, kInvalidArgument
 // DELTA_CANNOT_MODIFY_APPEND_ONLY, kUnsupported, kConflict.
 Result<RestoreReport> restore(const Table& table, const Snapshot& wanted,

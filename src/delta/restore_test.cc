@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "delta/row_id_columns.h"
 #include "delta/test_support.h"
 
 namespace strandline::delta {
@@ -175,6 +176,32 @@ TEST_F(RestoreTest, SchemaPropertiesAndClusteringAreThoseOfThen) {
             first->domains.at("delta.clustering").configuration);
   EXPECT_EQ(now->protocol.writer_features.count("timestampNtz"), 1u);
   EXPECT_EQ(now->txn_version("app"), 5);
+}
+
+// Files that come back have the hidden columns of then.
+TEST_F(RestoreTest, NamesOfRowIdColumnsAreThoseOfTheFiles) {
+  create();
+  const auto first = at(0)->row_id_column();
+  ASSERT_TRUE(first);
+  const auto rename = [&](const std::string& name) {
+    auto change = begin();
+    Metadata metadata = change.snapshot().metadata;
+    if (name.empty()) {
+      metadata.configuration.erase(kRowIdColumnProperty);
+    } else {
+      metadata.configuration[kRowIdColumnProperty] = name;
+    }
+    change.set_metadata(metadata);
+    commit(change);
+  };
+  rename("");
+  rename("second");
+  restore_to(0);
+  EXPECT_EQ(at({})->row_id_column(), first);
+  rename("second");
+  // A version without a name takes none away.
+  restore_to(1);
+  EXPECT_EQ(at({})->row_id_column(), "second");
 }
 
 TEST_F(RestoreTest, MissingFilesAreNamed) {

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "delta/features.h"
+#include "delta/row_id_columns.h"
 
 namespace strandline::delta {
 
@@ -40,12 +41,12 @@ bool Snapshot::in_commit_timestamps_enabled() const {
 
 std::optional<std::string> Snapshot::row_id_column() const {
   if (!row_tracking_enabled()) return std::nullopt;
-  return property("delta.rowTracking.materializedRowIdColumnName");
+  return property(kRowIdColumnProperty);
 }
 
 std::optional<std::string> Snapshot::row_commit_version_column() const {
   if (!row_tracking_enabled()) return std::nullopt;
-  return property("delta.rowTracking.materializedRowCommitVersionColumnName");
+  return property(kRowVersionColumnProperty);
 }
 
 int64_t Snapshot::row_id_high_water_mark() const {

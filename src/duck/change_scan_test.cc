@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "cdf/primary_key.h"
+#include "delta/row_id_columns.h"
 #include "duck/test_tables.h"
 
 namespace strandline::duck {
@@ -85,6 +86,27 @@ TEST_F(ChangeScanTest, CopiedRowsAreDroppedAndIdsPaired) {
                           "2|insert|4|d", "2|update_postimage|2|B", "2|update_preimage|2|b"));
   EXPECT_THAT(changes("DISTINCT _commit_version, _commit_timestamp"),
               ElementsAre("1|1970-01-01 00:00:01.007+00", "2|1970-01-01 00:00:02.007+00"));
+}
+
+TEST_F(ChangeScanTest, FilesHaveTheIdColumnsOfTheirOwnDefinition) {
+  const auto first = file("(1, 'a', 0, 1), (2, 'b', 1, 1), (3, 'c', 2, 1)");
+  const delta::Snapshot before = definition_;
+  definition_.metadata.configuration[delta::kRowIdColumnProperty] = "_newer_ids";
+  definition_.metadata.configuration[delta::kRowVersionColumnProperty] = "_newer_versions";
+  const auto second = file("(1, 'a', 0, 1), (2, 'B', 1, 2)");
+  // An id that is there twice: the engine has to match.
+  const auto third = file("(1, 'a', 0, 1), (2, 'B', 1, 2), (4, 'd', 3, 3), (4, 'd', 3, 3)");
+  commit({{ChangeKind::kDelete, first}, {ChangeKind::kInsert, second}});
+  commit({{ChangeKind::kDelete, first}, {ChangeKind::kInsert, third}});
+  delta::add_row_id_columns(before, &definition_);
+  const auto expected =
+      ElementsAre("1|delete|3|c", "1|update_postimage|2|B", "1|update_preimage|2|b",  //
+                  "2|delete|3|c", "2|insert|4|d", "2|insert|4|d",                     //
+                  "2|update_postimage|2|B", "2|update_preimage|2|b");
+  EXPECT_THAT(changes(), expected);
+  // The ids of update images are read with them.
+  definition_.metadata.configuration[cdf::kPrimaryKeyProperty] = "[\"k\"]";
+  EXPECT_THAT(changes(), expected);
 }
 
 TEST_F(ChangeScanTest, RowsThatGoBackAreUpdates) {

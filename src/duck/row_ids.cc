@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "delta/find_damage.h"
 #include "delta/parquet_footer.h"
+#include "delta/row_id_columns.h"
 #include "duck/engine.h"
 #include "duck/names.h"
 #include "duck/row_id_function.h"
@@ -160,20 +161,21 @@ Result<std::vector<std::shared_ptr<const RowIds>>> read_row_ids(
   auto reading = std::make_shared<delta::Snapshot>(definition);
   reading->files.clear();
   std::vector<size_t> places;
-  const auto materialised = {definition.row_id_column(), definition.row_commit_version_column()};
+  const auto materialised = delta::row_id_columns(definition);
   for (size_t i = 0; i < files.size(); ++i) {
     const delta::AddFile& file = *files[i];
     SL_ASSIGN(const std::string path,
               delta::resolve_data_path(table.path(), std::string(file.path)));
     SL_ASSIGN(const auto found, table.store()->stat(path));
     const auto footer = delta::read_parquet_footer(table.store().get(), path, found.size_bytes);
-    const bool is_whole =
-        footer.ok() && *footer && file.base_row_id && file.default_row_commit_version &&
-        (*footer)->row_count <= UINT32_MAX &&
-        std::none_of(materialised.begin(), materialised.end(), [&](const auto& name) {
-          const auto& names = (*footer)->names;
-          return name && std::find(names.begin(), names.end(), *name) != names.end();
-        });
+    const auto has_any = [&footer](const std::vector<std::string>& wanted) {
+      const auto& names = (*footer)->names;
+      return std::find_first_of(names.begin(), names.end(), wanted.begin(), wanted.end()) !=
+             names.end();
+    };
+    const bool is_whole = footer.ok() && *footer && file.base_row_id &&
+                          file.default_row_commit_version && (*footer)->row_count <= UINT32_MAX &&
+                          !has_any(materialised.ids) && !has_any(materialised.versions);
     if (!is_whole) {
       reading->files.push_back(file);
       places.push_back(i);
@@ -190,9 +192,7 @@ Result<std::vector<std::shared_ptr<const RowIds>>> read_row_ids(
     ids[i] = std::move(whole);
   }
   if (places.empty()) return ids;
-  const auto id_column = definition.row_id_column();
-  const auto version_column = definition.row_commit_version_column();
-  if (!definition.row_tracking_enabled() || !id_column || !version_column) {
+  if (materialised.empty()) {
     return unsupported("DELTA_ROW_TRACKING_NOT_ENABLED",
                        "table {} does not track rows: set 'delta.enableRowTracking' to 'true'",
                        table.path());
@@ -221,15 +221,24 @@ Result<std::vector<std::shared_ptr<const RowIds>>> read_row_ids(
     std::shared_ptr<RowIdCollectors> registry;
     int64_t number;
   } const registered(row_id_collectors(connection), collector);
-  const auto column = [](const std::string& name, const char* as) {
-    return fmt::format("{}: {{'name': '{}', 'type': 'BIGINT', 'default_value': NULL}}",
-                       quote_literal(name), as);
+  std::string columns;
+  size_t column_count = 0;
+  // The value of the one of these columns that a file has; null where it has none.
+  const auto value_of = [&](const std::vector<std::string>& names) {
+    std::string listed;
+    for (const std::string& name : names) {
+      columns += fmt::format("{}{}: {{'name': 'c{}', 'type': 'BIGINT', 'default_value': NULL}}",
+                             columns.empty() ? "" : ", ", quote_literal(name), column_count);
+      listed += fmt::format("{}c{}", listed.empty() ? "" : ", ", column_count++);
+    }
+    return names.size() == 1 ? listed : "coalesce(" + listed + ")";
   };
-  SL_TRY(connection.query_int(fmt::format(
-      "SELECT count(sl_take_row_id({}, file_index, file_row_number, c0, c1)) FROM "
-      "read_parquet([{}], "
-      "schema = MAP {{{}, {}}}, hive_partitioning = false)",
-      registered.number, paths, column(*id_column, "c0"), column(*version_column, "c1"))));
+  const std::string id = value_of(materialised.ids);
+  const std::string version = value_of(materialised.versions);
+  SL_TRY(connection.query_int(
+      fmt::format("SELECT count(sl_take_row_id({}, file_index, file_row_number, {}, {})) FROM "
+                  "read_parquet([{}], schema = MAP {{{}}}, hive_partitioning = false)",
+                  registered.number, id, version, paths, columns)));
   for (size_t i = 0; i < places.size(); ++i) ids[places[i]] = collector->finish(i);
   return ids;
 }

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "delta/features.h"
 #include "delta/find_damage.h"
+#include "delta/row_id_columns.h"
 #include "duck/delta_io.h"
 #include "duck/engine.h"
 #include "duck/file_layout.h"
@@ -71,7 +72,8 @@ struct SelectedFile {
 struct ReadPlan {
   std::string parquet_schema;            // the map's entries
   std::vector<std::string> expressions;  // of the columns; empty for partition columns
-  std::string row_id;                    // internal names of the materialised columns
+  // Internal names of the materialised columns, listed; a file has at most one of each.
+  std::string row_id;
   std::string row_version;
   std::string change_type;  // internal name, in files of a recorded change feed
   size_t count = 0;
@@ -271,15 +273,20 @@ Result<ReadPlan> ScanBuilder::plan_columns(const FileLayout& layout) const {
     plan.expressions.push_back(std::move(value));
   }
   if (options_.with_row_ids) {
-    const auto id_column = snapshot_.row_id_column();
-    const auto version_column = snapshot_.row_commit_version_column();
-    if (!snapshot_.row_tracking_enabled() || !id_column || !version_column) {
+    const auto materialised = delta::row_id_columns(snapshot_);
+    if (materialised.empty()) {
       return unsupported("DELTA_ROW_TRACKING_NOT_ENABLED",
                          "table {} does not track rows: set 'delta.enableRowTracking' to 'true'",
                          snapshot_.table_path);
     }
-    plan.row_id = plan.add(quote_literal(*id_column), "BIGINT");
-    plan.row_version = plan.add(quote_literal(*version_column), "BIGINT");
+    const auto list = [&plan](const std::vector<std::string>& names) {
+      std::string listed;
+      for (const std::string& name : names)
+        listed += (listed.empty() ? "" : ", ") + plan.add(quote_literal(name), "BIGINT");
+      return listed;
+    };
+    plan.row_id = list(materialised.ids);
+    plan.row_version = list(materialised.versions);
   }
   if (reads_change_types()) {
     plan.change_type = plan.add(quote_literal(kChangeTypeColumn), "VARCHAR");

@@ -5,6 +5,7 @@
 #include "delta/column_rules.h"
 #include "delta/definition.h"
 #include "delta/properties.h"
+#include "delta/row_id_columns.h"
 #include "duck/delta_io.h"
 #include "duck/table_change.h"
 #include "engine/assignment.h"
@@ -147,6 +148,7 @@ Status redefine(delta::Transaction& transaction, delta::NewTable definition) {
   definition.last_column_id =
       delta::integer_property(old.metadata.configuration, delta::kMaxColumnIdProperty, 0);
   SL_ASSIGN(auto defined, delta::define_table(definition));
+  delta::keep_row_id_columns(old.metadata, &defined.metadata.configuration);
   auto& protocol = defined.protocol;
   // A protocol never loses what older versions of the table need.
   protocol.min_reader_version =
