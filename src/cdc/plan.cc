@@ -239,12 +239,17 @@ class Planner {
       if (!has_prefix && !is_interval_name(field.name)) continue;
       add(invalid_argument("AUTOCDC_RESERVED_COLUMN_NAME_CONFLICT",
                            "the source's column '{}' has a name that {} keeps for itself: leave it "
-                           "out with COLUMNS * "
-                           "EXCEPT ({}) or rename it in the source query",
+                           "out {} or rename it in the source query",
                            field.name, has_prefix ? "strandline" : to_string(plan_.scd_type),
-                           field.name),
+                           without(field.name)),
           clauses_.columns ? clauses_.columns->place : declaration_.place);
     }
+  }
+
+  // How a flow leaves a column of its source out.
+  std::string without(const std::string& column) const {
+    return clauses_.from_snapshot ? "of the query or frame that gives the snapshots"
+                                  : fmt::format("with COLUMNS * EXCEPT ({})", column);
   }
 
   const Field* find_selected(const std::string& name) const {
@@ -537,10 +542,7 @@ class Planner {
         add(invalid_argument("AUTOCDC_COLUMN_NOT_IN_DECLARED_SCHEMA",
                              "the declared schema of {} has no column '{}', which the source "
                              "gives: declare it, or leave it out {}",
-                             plan_.target, source.name,
-                             clauses_.from_snapshot
-                                 ? "of the query or frame that gives the snapshots"
-                                 : fmt::format("with COLUMNS * EXCEPT ({})", source.name)),
+                             plan_.target, source.name, without(source.name)),
             declaration_.place);
         return;
       }

@@ -355,6 +355,21 @@ def two():
     assert events.sql("SELECT count(*) FROM two").fetchall() == [(4,)]
 
 
+@pytest.mark.parametrize("importing", ["a.py", "z.py"])
+def test_files_of_a_package(importing, pipeline, events):
+    """They run with their package, whichever of them is the first."""
+    folder = pipeline({
+        "lib/__init__.py": "from .made import frame, NAMES\nNAMES.append(__name__)\n",
+        "lib/inner/__init__.py": "",
+        "lib/inner/more.py": HEAD + "from ..made import frame\n@dp.materialized_view\ndef more():\n    return frame()\n",
+        "lib/made.py": "NAMES = []\ndef frame():\n    return spark.range(2)\n",
+        importing: HEAD + "import lib\nassert len(lib.NAMES) == 1\n"
+                          "@dp.materialized_view\ndef one():\n    return lib.frame()\n",
+    })  # fmt: skip
+    run(folder, events)
+    assert events.sql("SELECT count(*) FROM one, more").fetchall() == [(4,)]
+
+
 def test_imported_modules_have_the_session(pipeline, events):
     """Files that are none of the pipeline's, too; what they import of each other is half there, as in Python."""
     folder = pipeline({

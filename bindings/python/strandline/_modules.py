@@ -40,7 +40,17 @@ class Modules(importlib.abc.MetaPathFinder):
         module = ModuleType(f"{MODULE}{list(self._shown).index(path)}")
         if path not in self._ran:
             sys.modules[module.__name__] = module
+            module.__package__ = self._package_of(path)
         self.execute(path, module)
+
+    def _package_of(self, path: str) -> Optional[str]:
+        """The package below the root that the file is in: what ``from . import`` means there."""
+        names: list[str] = []
+        folder = os.path.dirname(path)
+        while folder != self.folders[0] and os.path.exists(os.path.join(folder, "__init__.py")):
+            folder, name = os.path.split(folder)
+            names.insert(0, name)
+        return ".".join(names) or None
 
     def known(self, path: str) -> Optional[ModuleType]:
         return self._ran.get(path)
