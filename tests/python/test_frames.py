@@ -297,7 +297,7 @@ def test_names_resolve_only_inside(names):
         assert pyspark.sql.functions is sys.modules["pyspark.sql.functions"] and pyspark.errors.PySparkException
         assert pyspark.sql.utils.AnalysisException is pyspark.errors.AnalysisException
         with pytest.raises(AttributeError, match="'pyspark' has no attribute 'ml'"):
-            pyspark.ml  # noqa: B018
+            pyspark.ml
         for wrong in ("SELECT nope FROM users", "SELECT * FROM nowhere", "SELEC 1"):
             with pytest.raises(pyspark.errors.AnalysisException):
                 names["spark"].sql(wrong).collect()
