@@ -141,8 +141,10 @@ std::string output_name(const Expr& expr) {
       cast != nullptr && cast->value->as<ColumnRef>() != nullptr) {
     return cast->value->as<ColumnRef>()->parts.back();
   }
-  // Spark leaves the column of an empty text without a name, which the engine cannot.
-  const std::string name = pretty(expr);
+  // Spark leaves the column of an empty text without a name, which the engine cannot; nor can a
+  // name of the engine have a zero byte.
+  std::string name = pretty(expr);
+  std::erase(name, '\0');
   return name.empty() ? "''" : name;
 }
 
