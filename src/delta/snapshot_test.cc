@@ -5,6 +5,7 @@
 
 #include "delta/features.h"
 #include "delta/test_support.h"
+#include "storage/passing_store.h"
 
 namespace strandline::delta {
 namespace {
@@ -136,10 +137,10 @@ TEST_F(SnapshotTest, GapsAreErrors) {
 }
 
 // Leaves one name out of its first listing, as a directory that grows while it is read may.
-class HastyStore : public storage::Store {
+class HastyStore : public storage::PassingStore {
  public:
   HastyStore(std::shared_ptr<storage::Store> inner, std::string hidden)
-      : inner_(std::move(inner)), hidden_(std::move(hidden)) {}
+      : PassingStore(std::move(inner)), hidden_(std::move(hidden)) {}
   Result<std::vector<storage::FileInfo>> list(const std::string& directory) override {
     auto files = inner_->list(directory);
     if (files.ok() && !listed_)
@@ -147,33 +148,8 @@ class HastyStore : public storage::Store {
     listed_ = true;
     return files;
   }
-  Result<std::string> read(const std::string& path) override { return inner_->read(path); }
-  Result<std::string> read_range(const std::string& path, int64_t offset, int64_t length) override {
-    return inner_->read_range(path, offset, length);
-  }
-  Result<storage::FileInfo> stat(const std::string& path) override { return inner_->stat(path); }
-  Status put_if_absent(const std::string& path, const std::string& bytes) override {
-    return inner_->put_if_absent(path, bytes);
-  }
-  Status put(const std::string& path, const std::string& bytes) override {
-    return inner_->put(path, bytes);
-  }
-  Status rename(const std::string& from, const std::string& to) override {
-    return inner_->rename(from, to);
-  }
-  Status remove(const std::string& path) override { return inner_->remove(path); }
-  Status remove_tree(const std::string& path) override { return inner_->remove_tree(path); }
-  Result<bool> remove_if_empty(const std::string& directory) override {
-    return inner_->remove_if_empty(directory);
-  }
-  Status make_directories(const std::string& path) override {
-    return inner_->make_directories(path);
-  }
-  Status before_external_write(const std::string&) override { return {}; }
-  Status after_external_write(const std::string&) override { return {}; }
 
  private:
-  std::shared_ptr<storage::Store> inner_;
   std::string hidden_;
   bool listed_ = false;
 };

@@ -307,23 +307,33 @@ Result<std::vector<ResultColumn>> EngineConnection::describe(const std::string& 
 
 // Only binds: see kBooleanOnly.
 Status register_boolean_only(duckdb_connection connection) {
-  const Handle<duckdb_scalar_function, duckdb_destroy_scalar_function> function(
-      duckdb_create_scalar_function());
-  const LogicalType boolean(duckdb_create_logical_type(DUCKDB_TYPE_BOOLEAN));
-  duckdb_scalar_function_set_name(function.get(), kBooleanOnly);
-  duckdb_scalar_function_add_parameter(function.get(), boolean.get());
-  duckdb_scalar_function_set_return_type(function.get(), boolean.get());
-  duckdb_scalar_function_set_function(
-      function.get(), [](duckdb_function_info info, duckdb_data_chunk, duckdb_vector) {
-        duckdb_scalar_function_set_error(info, "a check of types is not to be run");
-      });
-  if (duckdb_register_scalar_function(connection, function.get()) != DuckDBSuccess) {
-    return internal_error("ENGINE_ERROR", "the engine does not take the function {}", kBooleanOnly);
-  }
-  return {};
+  return register_scalar(connection, kBooleanOnly, {DUCKDB_TYPE_BOOLEAN}, DUCKDB_TYPE_BOOLEAN,
+                         [](duckdb_function_info info, duckdb_data_chunk, duckdb_vector) {
+                           duckdb_scalar_function_set_error(info,
+                                                            "a check of types is not to be run");
+                         });
 }
 
 }  // namespace
+
+Status register_scalar(duckdb_connection connection, const char* name,
+                       std::initializer_list<duckdb_type> parameters, duckdb_type returned,
+                       duckdb_scalar_function_t function) {
+  const Handle<duckdb_scalar_function, duckdb_destroy_scalar_function> made(
+      duckdb_create_scalar_function());
+  duckdb_scalar_function_set_name(made.get(), name);
+  for (const duckdb_type parameter : parameters) {
+    const LogicalType type(duckdb_create_logical_type(parameter));
+    duckdb_scalar_function_add_parameter(made.get(), type.get());
+  }
+  const LogicalType type(duckdb_create_logical_type(returned));
+  duckdb_scalar_function_set_return_type(made.get(), type.get());
+  duckdb_scalar_function_set_function(made.get(), function);
+  if (duckdb_register_scalar_function(connection, made.get()) != DuckDBSuccess) {
+    return internal_error("ENGINE_ERROR", "the engine does not take the function {}", name);
+  }
+  return {};
+}
 
 Result<std::shared_ptr<Database>> Database::open(const DatabaseOptions& options) {
   duckdb_config config = nullptr;

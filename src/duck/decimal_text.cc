@@ -212,20 +212,9 @@ void decimal_function(duckdb_function_info info, duckdb_data_chunk input, duckdb
 
 Status register_function(duckdb_connection connection, const char* name,
                          duckdb_scalar_function_t function) {
-  const Handle<duckdb_scalar_function, duckdb_destroy_scalar_function> made(
-      duckdb_create_scalar_function());
-  duckdb_scalar_function_set_name(made.get(), name);
-  const LogicalType text(duckdb_create_logical_type(DUCKDB_TYPE_VARCHAR));
-  const LogicalType integer(duckdb_create_logical_type(DUCKDB_TYPE_INTEGER));
-  duckdb_scalar_function_add_parameter(made.get(), text.get());
-  duckdb_scalar_function_add_parameter(made.get(), text.get());
-  duckdb_scalar_function_add_parameter(made.get(), integer.get());
-  duckdb_scalar_function_set_return_type(made.get(), text.get());
-  duckdb_scalar_function_set_function(made.get(), function);
-  if (duckdb_register_scalar_function(connection, made.get()) != DuckDBSuccess) {
-    return internal_error("ENGINE_ERROR", "the engine does not take the function {}", name);
-  }
-  return {};
+  return register_scalar(connection, name,
+                         {DUCKDB_TYPE_VARCHAR, DUCKDB_TYPE_VARCHAR, DUCKDB_TYPE_INTEGER},
+                         DUCKDB_TYPE_VARCHAR, function);
 }
 
 }  // namespace

@@ -56,31 +56,16 @@ void text_function(duckdb_function_info, duckdb_data_chunk input, duckdb_vector 
   }
 }
 
-Status register_function(duckdb_connection connection, const char* name, duckdb_type parameter,
-                         duckdb_scalar_function_t function) {
-  const Handle<duckdb_scalar_function, duckdb_destroy_scalar_function> made(
-      duckdb_create_scalar_function());
-  duckdb_scalar_function_set_name(made.get(), name);
-  const LogicalType text(duckdb_create_logical_type(DUCKDB_TYPE_VARCHAR));
-  const LogicalType number(duckdb_create_logical_type(parameter));
-  duckdb_scalar_function_add_parameter(made.get(), number.get());
-  duckdb_scalar_function_set_return_type(made.get(), text.get());
-  duckdb_scalar_function_set_function(made.get(), function);
-  if (duckdb_register_scalar_function(connection, made.get()) != DuckDBSuccess) {
-    return internal_error("ENGINE_ERROR", "the engine does not take the function {}", name);
-  }
-  return {};
-}
-
 }  // namespace
 
 std::string double_text(double value) { return text_of(value); }
 std::string double_text(float value) { return text_of(value); }
 
 Status register_double_text(duckdb_connection connection) {
-  SL_TRY(
-      register_function(connection, "sl_double_text", DUCKDB_TYPE_DOUBLE, text_function<double>));
-  return register_function(connection, "sl_float_text", DUCKDB_TYPE_FLOAT, text_function<float>);
+  SL_TRY(register_scalar(connection, "sl_double_text", {DUCKDB_TYPE_DOUBLE}, DUCKDB_TYPE_VARCHAR,
+                         text_function<double>));
+  return register_scalar(connection, "sl_float_text", {DUCKDB_TYPE_FLOAT}, DUCKDB_TYPE_VARCHAR,
+                         text_function<float>);
 }
 
 }  // namespace strandline::duck

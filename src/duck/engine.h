@@ -5,6 +5,7 @@
 #include <duckdb.h>
 
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <utility>
@@ -73,6 +74,11 @@ Error engine_error(duckdb_result* result);
 
 // The C connection behind a Connection.
 duckdb_connection raw(Connection& connection);
+
+// Makes a function of one value for each row known to the connection's database. Errors: kInternal.
+Status register_scalar(duckdb_connection connection, const char* name,
+                       std::initializer_list<duckdb_type> parameters, duckdb_type returned,
+                       duckdb_scalar_function_t function);
 
 // The registries of the connection's database.
 std::shared_ptr<Registry<FileSet>> file_sets(Connection& connection);

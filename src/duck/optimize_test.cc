@@ -16,6 +16,7 @@
 #include "duck/delta_io.h"
 #include "duck/optimize_plan.h"
 #include "duck/table_change.h"
+#include "storage/passing_store.h"
 
 namespace strandline::duck {
 namespace {
@@ -335,18 +336,10 @@ TEST_F(OptimizeTest, WhatCannotBeIsRefusedByName) {
 }
 
 // Lets something happen just before a commit file is made.
-class RacingStore : public storage::Store {
+class RacingStore : public storage::PassingStore {
  public:
   explicit RacingStore(std::function<void()> before_commit)
-      : before_commit_(std::move(before_commit)) {}
-  Result<std::string> read(const std::string& path) override { return inner_->read(path); }
-  Result<std::string> read_range(const std::string& path, int64_t offset, int64_t length) override {
-    return inner_->read_range(path, offset, length);
-  }
-  Result<std::vector<storage::FileInfo>> list(const std::string& directory) override {
-    return inner_->list(directory);
-  }
-  Result<storage::FileInfo> stat(const std::string& path) override { return inner_->stat(path); }
+      : PassingStore(storage::make_local_store()), before_commit_(std::move(before_commit)) {}
   Status put_if_absent(const std::string& path, const std::string& bytes) override {
     if (path.find("_delta_log") != std::string::npos && before_commit_) {
       const auto happens = std::exchange(before_commit_, nullptr);
@@ -354,25 +347,8 @@ class RacingStore : public storage::Store {
     }
     return inner_->put_if_absent(path, bytes);
   }
-  Status put(const std::string& path, const std::string& bytes) override {
-    return inner_->put(path, bytes);
-  }
-  Status rename(const std::string& from, const std::string& to) override {
-    return inner_->rename(from, to);
-  }
-  Status remove(const std::string& path) override { return inner_->remove(path); }
-  Status remove_tree(const std::string& path) override { return inner_->remove_tree(path); }
-  Result<bool> remove_if_empty(const std::string& path) override {
-    return inner_->remove_if_empty(path);
-  }
-  Status make_directories(const std::string& path) override {
-    return inner_->make_directories(path);
-  }
-  Status before_external_write(const std::string&) override { return {}; }
-  Status after_external_write(const std::string&) override { return {}; }
 
  private:
-  std::shared_ptr<storage::Store> inner_ = storage::make_local_store();
   std::function<void()> before_commit_;
 };
 

@@ -75,22 +75,9 @@ double round_shortest(double value, int scale, Halves halves) {
 }
 
 Status register_round_shortest(duckdb_connection connection) {
-  const char* name = "sl_round";
-  const Handle<duckdb_scalar_function, duckdb_destroy_scalar_function> made(
-      duckdb_create_scalar_function());
-  duckdb_scalar_function_set_name(made.get(), name);
-  const LogicalType number(duckdb_create_logical_type(DUCKDB_TYPE_DOUBLE));
-  const LogicalType integer(duckdb_create_logical_type(DUCKDB_TYPE_INTEGER));
-  const LogicalType boolean(duckdb_create_logical_type(DUCKDB_TYPE_BOOLEAN));
-  duckdb_scalar_function_add_parameter(made.get(), number.get());
-  duckdb_scalar_function_add_parameter(made.get(), integer.get());
-  duckdb_scalar_function_add_parameter(made.get(), boolean.get());
-  duckdb_scalar_function_set_return_type(made.get(), number.get());
-  duckdb_scalar_function_set_function(made.get(), round_function);
-  if (duckdb_register_scalar_function(connection, made.get()) != DuckDBSuccess) {
-    return internal_error("ENGINE_ERROR", "the engine does not take the function {}", name);
-  }
-  return {};
+  return register_scalar(connection, "sl_round",
+                         {DUCKDB_TYPE_DOUBLE, DUCKDB_TYPE_INTEGER, DUCKDB_TYPE_BOOLEAN},
+                         DUCKDB_TYPE_DOUBLE, round_function);
 }
 
 }  // namespace strandline::duck

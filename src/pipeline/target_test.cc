@@ -7,6 +7,7 @@
 #include "delta/restore.h"
 #include "delta/transaction.h"
 #include "pipeline/test_pipeline.h"
+#include "storage/passing_store.h"
 
 namespace strandline::pipeline {
 namespace {
@@ -96,45 +97,15 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 // Counts the listings of logs.
-class CountingStore : public storage::Store {
+class CountingStore : public storage::PassingStore {
  public:
-  int listed = 0;
-
-  Result<std::string> read(const std::string& path) override { return inner_->read(path); }
-  Result<std::string> read_range(const std::string& path, int64_t offset, int64_t length) override {
-    return inner_->read_range(path, offset, length);
-  }
+  CountingStore() : PassingStore(storage::make_local_store()) {}
   Result<std::vector<storage::FileInfo>> list(const std::string& directory) override {
     if (directory.ends_with("/_delta_log")) ++listed;
     return inner_->list(directory);
   }
-  Result<storage::FileInfo> stat(const std::string& path) override { return inner_->stat(path); }
-  Status put_if_absent(const std::string& path, const std::string& bytes) override {
-    return inner_->put_if_absent(path, bytes);
-  }
-  Status put(const std::string& path, const std::string& bytes) override {
-    return inner_->put(path, bytes);
-  }
-  Status rename(const std::string& from, const std::string& to) override {
-    return inner_->rename(from, to);
-  }
-  Status remove(const std::string& path) override { return inner_->remove(path); }
-  Status remove_tree(const std::string& path) override { return inner_->remove_tree(path); }
-  Result<bool> remove_if_empty(const std::string& path) override {
-    return inner_->remove_if_empty(path);
-  }
-  Status make_directories(const std::string& path) override {
-    return inner_->make_directories(path);
-  }
-  Status before_external_write(const std::string& path) override {
-    return inner_->before_external_write(path);
-  }
-  Status after_external_write(const std::string& path) override {
-    return inner_->after_external_write(path);
-  }
 
- private:
-  std::shared_ptr<storage::Store> inner_ = storage::make_local_store();
+  int listed = 0;
 };
 
 // A log grows with every batch, and so does the time that a listing of it takes.
