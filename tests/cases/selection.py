@@ -10,6 +10,7 @@ EXPECTATIONS = json.loads((Path(__file__).parent / "expectations.json").read_tex
 NOT_YET, OTHERWISE = EXPECTATIONS["features"], EXPECTATIONS["overridden"]
 NOT_OURS, FAILING = EXPECTATIONS["skipped"], EXPECTATIONS["failing"]
 COVERED_ELSEWHERE = {  # feature -> the file that runs the cases that need it
+    "change feed": "tests/feed/test_feed_cases.py",
     "python pipelines": "tests/python/test_declaration_cases.py",
 }
 
