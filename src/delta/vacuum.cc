@@ -59,8 +59,7 @@ class Needed {
   std::unordered_set<std::string> names_;
 };
 
-// Removals of a table's log that its snapshot may have forgotten already, as it may keep them no
-// longer than the table's own retention.
+// Removals that the log itself tells of.
 Status add_removals_since(const Table& table, const Snapshot& snapshot, int64_t since_ms,
                           Needed* needed) {
   for (Version version = snapshot.version; version >= 0; --version) {
@@ -82,16 +81,21 @@ Status add_removals_since(const Table& table, const Snapshot& snapshot, int64_t 
   return {};
 }
 
-Result<Needed> find_needed(const Table& table, const Snapshot& snapshot, int64_t cutoff_ms,
-                           bool beyond_own_retention) {
+Result<Needed> find_needed(const Table& table, const Snapshot& snapshot, int64_t retention_ms,
+                           int64_t cutoff_ms) {
   Needed needed(table.path());
   for (const AddFile& file : snapshot.files) SL_TRY(needed.add(file));
+  // Without a retention no removed file is needed, not even one that a commit with a timestamp
+  // ahead of this clock removed: in-commit timestamps grow by a millisecond a commit at least.
+  if (retention_ms == 0) return needed;
   SL_ASSIGN(const std::vector<RemoveFile> removed, table.tombstones(snapshot));
   for (const RemoveFile& file : removed) {
     if (file.deletion_timestamp_ms.value_or(0) < cutoff_ms) continue;
     SL_TRY(needed.add(file));
   }
-  if (beyond_own_retention) SL_TRY(add_removals_since(table, snapshot, cutoff_ms, &needed));
+  // The snapshot may have forgotten removals that are older than the table's own retention.
+  if (retention_ms > deleted_file_retention_ms(snapshot))
+    SL_TRY(add_removals_since(table, snapshot, cutoff_ms, &needed));
   return needed;
 }
 
@@ -194,12 +198,11 @@ class Vacuum {
     // The newest snapshot is read after the listing, so that what is committed meanwhile is known.
     SL_ASSIGN(const Listed listed, Lister(table_, *snapshot).list());
     SL_ASSIGN(const auto newest, table_.snapshot());
-    SL_ASSIGN(const Needed needed,
-              find_needed(table_, *newest, cutoff_ms, retention_ms > own_retention_ms_));
+    SL_ASSIGN(const Needed needed, find_needed(table_, *newest, retention_ms, cutoff_ms));
     std::vector<storage::FileInfo> due;
     int64_t due_bytes = 0;
     for (const storage::FileInfo& file : listed.files) {
-      if (file.modified_ms >= cutoff_ms || needed.contains(file.path)) continue;
+      if (file.modified_ms > cutoff_ms || needed.contains(file.path)) continue;
       due.push_back(file);
       due_bytes += file.size_bytes;
     }
@@ -263,7 +266,7 @@ class Vacuum {
     std::vector<std::string> directories;
     for (auto it = listed.directories.rbegin(); it != listed.directories.rend(); ++it) {
       // A writer makes a directory before the file in it: a young one may be about to be used.
-      if (it->modified_ms >= cutoff_ms) {
+      if (it->modified_ms > cutoff_ms) {
         kept.insert(it->path);
         keep_parents(it->path);
       } else if (kept.count(it->path) == 0) {

@@ -12,6 +12,7 @@ namespace strandline::delta {
 
 struct VacuumOptions {
   // How long a removed file stays; none: the table's delta.deletedFileRetentionDuration (7 days).
+  // 0: only the files of the newest version stay, whatever the timestamps of the others.
   std::optional<int64_t> retention_ms;
   // Refuses a retention below the table's.
   bool check_retention = true;

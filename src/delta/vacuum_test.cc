@@ -167,6 +167,23 @@ TEST_F(VacuumTest, ShortRetentionIsRefused) {
   EXPECT_THAT(run(options), ElementsAre("orphan.parquet"));
 }
 
+// In-commit timestamps grow by a millisecond a commit, so the newest may be ahead of the clock.
+TEST_F(VacuumTest, NoRetentionTakesWhatALaterTimestampRemoved) {
+  create();
+  add_files({"a.parquet", "b.parquet"});
+  auto removal = begin();
+  removal.remove_file(removal.snapshot().files[0]);
+  commit(removal);
+  VacuumOptions options;
+  options.check_retention = false;
+  options.now_ms = now_ms() - kHourMs;
+  options.retention_ms = 1;
+  EXPECT_THAT(run(options), IsEmpty());
+  options.retention_ms = 0;
+  EXPECT_THAT(run(options), ElementsAre("a.parquet"));
+  EXPECT_TRUE(exists("b.parquet"));
+}
+
 // A snapshot may have forgotten removals older than the table's retention; RETAIN asks for more.
 TEST_F(VacuumTest, LongerRetentionThanTheTables) {
   create({{"delta.deletedFileRetentionDuration", "interval 1 hour"}});
