@@ -10,6 +10,7 @@ import duckdb_extension_delta
 from deltalake import DeltaTable, QueryBuilder
 from harness import query, quote
 
+LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
 EXTENSION = next(Path(duckdb_extension_delta.__file__).parent.glob("extensions/*/delta.duckdb_extension"))
 
 
@@ -93,6 +94,8 @@ def assert_reads(reader, path, expected_rows, version=None):
     types, rows = reader.read(path, version)
     if version is None or reader.name != "strandline":  # DESCRIBE knows the latest version only
         wanted = {field["name"]: reader.spelling(field["type"]) for field in schema["fields"]}
+        if reader.name == "strandline":  # and of a CHAR or VARCHAR column its length
+            wanted |= {field["name"]: field["metadata"][LENGTH] for field in schema["fields"] if LENGTH in field["metadata"]}
         assert types == wanted, f"{reader.name}: types of {path}"
     found, wanted = Counter(delta_types.bag(rows, schema)), Counter(delta_types.bag(expected_rows, schema))
     surplus, missing = list((found - wanted).elements()), list((wanted - found).elements())
