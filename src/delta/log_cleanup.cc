@@ -69,13 +69,16 @@ class LogCleaner {
       SL_ASSIGN(const std::vector<Action> actions, table_.commit(checkpoint.version));
       return in_commit_timestamp(actions, commit_path(table_.path(), checkpoint.version));
     };
+    // Down to a day in UTC, as Delta's other writers do: they trust that the commits of today,
+    // which one that is at work may have to look at, are there.
+    const int64_t cutoff_ms = (now_ms_ - retention_ms) / kDayMs * kDayMs;
     // Times grow with versions.
     size_t low = 0;
     size_t high = log.checkpoints.size();
     while (low < high) {
       const size_t middle = low + (high - low) / 2;
       SL_ASSIGN(const int64_t time_ms, time_of(log.checkpoints[middle]));
-      if (time_ms <= now_ms_ - retention_ms) {
+      if (time_ms <= cutoff_ms) {
         low = middle + 1;
       } else {
         high = middle;

@@ -3,8 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -56,6 +54,19 @@ class LogUpkeepTest : public ::testing::Test {
   }
   void commit_up_to(Version version) {
     while (table_.latest_version().value() < version) ASSERT_TRUE(commit(table_).ok());
+  }
+
+  // Makes commits ones of long ago, in files of today.
+  void backdate_up_to(Version last) {
+    for (Version version = 0; version <= last; ++version) {
+      const std::string path = commit_path("/t", version);
+      std::string text = store_->read(path).value();
+      const std::string key = "\"inCommitTimestamp\":";
+      ASSERT_NE(text.find(key), std::string::npos);
+      const size_t at = text.find(key) + key.size();
+      text.replace(at, text.find_first_of(",}", at) - at, std::to_string(1000 + version));
+      ASSERT_TRUE(store_->put(path, text).ok());
+    }
   }
 
   static std::vector<std::string> files(const Table& table, Version version) {
@@ -150,7 +161,7 @@ TEST_F(LogUpkeepTest, ExpiredCommitsGoWithTheirCheckpoints) {
   EXPECT_EQ(clean_log(table_, *guarded, now_ms() + 60 * kDayMs).value(), 0);
 
   // Commits 0 to 8, checkpoints 3 and 6, a checksum.
-  EXPECT_EQ(clean_log(table_, *cleaning, now_ms() + 31 * kDayMs).value(), 12);
+  EXPECT_EQ(clean_log(table_, *cleaning, now_ms() + 32 * kDayMs).value(), 12);
   EXPECT_EQ(log_names().size(), all - 12);
   EXPECT_TRUE(store_->stat(commit_path("/t", 9)).ok());
   expect_coherent(table_, "after cleaning");
@@ -164,21 +175,45 @@ TEST_F(LogUpkeepTest, ExpiredCommitsGoWithTheirCheckpoints) {
 TEST_F(LogUpkeepTest, InCommitTimestampsDecideTheAge) {
   create({{"delta.checkpointInterval", "2"}, {"delta.enableExpiredLogCleanup", "false"}});
   commit_up_to(6);
-  // Commits of long ago in files of today.
-  for (Version version = 0; version <= 4; ++version) {
-    const std::string path = commit_path("/t", version);
-    std::string text = store_->read(path).value();
-    const std::string key = "\"inCommitTimestamp\":";
-    const size_t at = text.find(key) + key.size();
-    ASSERT_NE(at, std::string::npos + key.size());
-    text.replace(at, text.find_first_of(",}", at) - at, std::to_string(1000 + version));
-    ASSERT_TRUE(store_->put(path, text).ok());
-  }
+  backdate_up_to(4);
   auto cleaning = std::make_shared<Snapshot>(*table_.snapshot().value());
   cleaning->metadata.configuration.erase("delta.enableExpiredLogCleanup");
   EXPECT_EQ(clean_log(table_, *cleaning, now_ms()).value(), 5);  // 0 to 3 and checkpoint 2
   EXPECT_TRUE(store_->stat(commit_path("/t", 4)).ok());
   expect_coherent(table_, "after cleaning");
+}
+
+TEST_F(LogUpkeepTest, CommitsOfTheDayOutliveAnyRetention) {
+  create({{"delta.checkpointInterval", "2"}, {"delta.logRetentionDuration", "interval 0 days"}});
+  commit_up_to(2);
+  backdate_up_to(2);
+  commit_up_to(6);
+  EXPECT_FALSE(store_->stat(commit_path("/t", 1)).ok());
+  for (Version version = 2; version <= 6; ++version)
+    EXPECT_TRUE(store_->stat(commit_path("/t", version)).ok()) << version;
+}
+
+// A name that cleaning up freed is no version to commit: it would lie below the checkpoint.
+TEST_F(LogUpkeepTest, WriterWhoseVersionWasCleanedUp) {
+  create({{"delta.checkpointInterval", "2"}, {"delta.enableExpiredLogCleanup", "false"}});
+  commit_up_to(1);
+  Transaction slow = Transaction::begin(table_, table_.snapshot().value()).value();
+  slow.add_file(data_file("slow"));
+  slow.set_blind_append();
+  commit_up_to(5);
+  for (Version version = 0; version <= 3; ++version)
+    ASSERT_TRUE(store_->remove(commit_path("/t", version)).ok());
+  const auto late = slow.commit_or_error();
+  ASSERT_FALSE(late.ok());
+  EXPECT_EQ(late.error().code, "DELTA_CONCURRENT_WRITE");
+  EXPECT_FALSE(store_->stat(commit_path("/t", 2)).ok());
+
+  // A checkpoint alone tells the newest version too.
+  commit_up_to(6);
+  Transaction next = Transaction::begin(table_, table_.snapshot().value()).value();
+  next.add_file(data_file("next"));
+  ASSERT_TRUE(store_->remove(commit_path("/t", 6)).ok());
+  EXPECT_EQ(next.commit_or_error().value(), 7);
 }
 
 TEST_F(LogUpkeepTest, DamagedCheckpointsKeepTheLog) {
@@ -203,8 +238,9 @@ TEST_F(LogUpkeepTest, SidecarsGoWhenNothingNamesThem) {
   auto cleaning = std::make_shared<Snapshot>(*table_.snapshot().value());
   cleaning->metadata.configuration.erase("delta.enableExpiredLogCleanup");
   cleaning->metadata.configuration["delta.logRetentionDuration"] = "interval 1 hour";
-  // Two hours on, they are too young.
-  EXPECT_EQ(clean_log(table_, *cleaning, now_ms() + kDayMs / 12).value(), 8);
+  // Commits go, but sidecars of today are too young.
+  backdate_up_to(6);
+  EXPECT_EQ(clean_log(table_, *cleaning, now_ms()).value(), 8);
   EXPECT_EQ(log_names("/_sidecars").size(), 3u);
   ASSERT_TRUE(commit(table_).ok());
   ASSERT_TRUE(commit(table_).ok());
@@ -243,9 +279,8 @@ TEST_P(LogFaultTest, TheTableStaysReadable) {
         ASSERT_TRUE(store_->put(checkpoint.paths[0], old).ok());
       }
     }
+    backdate_up_to(6);
     commit_up_to(7);
-    // Commits of one millisecond have times of their own, which run ahead of the clock.
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
     const auto faulty = storage::FaultStore::wrap(store_);
     const Table table = open_table(faulty);
     faulty->arm(fail_at, mode);

@@ -168,6 +168,7 @@ struct Transaction::Impl {
   Footprint footprint() const;
   std::string text_of(Version version, const Rebase& rebase, Isolation level) const;
   std::optional<Conflict> take_over(const std::vector<Action>& winner, Version version);
+  Result<bool> follows_the_log(Version version) const;
   Result<CommitOutcome> write();
   void write_due_checkpoint(Committed* committed) const;
 };
@@ -467,6 +468,18 @@ std::optional<Conflict> Transaction::Impl::take_over(const std::vector<Action>& 
   return std::nullopt;
 }
 
+// Whether a version is the one after the newest. A name of the log can be free although its version
+// was committed: where commits are cleaned up while a writer is at work.
+Result<bool> Transaction::Impl::follows_the_log(Version version) const {
+  if (creates) return true;
+  storage::Store& store = *table.store();
+  const auto before = store.stat(commit_path(table.path(), version - 1));
+  if (before.ok()) return true;
+  if (before.error().kind != ErrorKind::kNotFound) return before.error();
+  SL_ASSIGN(const LogFiles log, list_log(&store, table.path()));
+  return log.latest() < version;
+}
+
 Result<CommitOutcome> Transaction::Impl::write() {
   storage::Store& store = *table.store();
   if (creates) {
@@ -483,6 +496,15 @@ Result<CommitOutcome> Transaction::Impl::write() {
   Version version = read->version + 1;
   for (;;) {
     const std::string path = commit_path(table.path(), version);
+    SL_ASSIGN(const bool is_next, follows_the_log(version));
+    if (!is_next) {
+      return CommitOutcome(Conflicted{
+          fmt::format(
+              "version {} of {} and later ones were committed meanwhile, and their part of "
+              "the log is cleaned up already: whether they allow this change cannot be seen",
+              version, table.path()),
+          "DELTA_CONCURRENT_WRITE"});
+    }
     const Status put = store.put_if_absent(path, text_of(version, rebase, ours.isolation));
     if (put.ok()) return CommitOutcome(Committed{version});
 
