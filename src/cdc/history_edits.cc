@@ -88,34 +88,108 @@ UNION ALL SELECT {keys}, start_seq, stop_seq, false, false FROM {hand_rows} WHER
   };
   const std::string nothing =
       owned("r", [&](size_t i) { return typed_null(plan_.columns[i].type); });
-  make_table(
-      "load", "hand",
-      fmt::format(R"(
-SELECT {columns}start_seq AS seq, 4 AS kind FROM {versions} WHERE is_new
+  make_table("load", "hand",
+             fmt::format(R"(
+SELECT {columns}start_seq AS seq, 4 AS kind, {no_nulls} AS nulls FROM {versions} WHERE is_new
 UNION ALL
-SELECT {nothing}r.seq, 5 FROM (
+SELECT {nothing}r.seq, 5, {no_nulls} FROM (
   SELECT {keys}, stop_seq AS seq FROM {spans} WHERE stands AND NOT is_cut AND stop_seq IS NOT NULL
   UNION
   SELECT {h_keys}, h.start_seq FROM {spans} AS h ANTI JOIN {versions} AS v ON {v_is_h} AND v.start_seq IS NOT DISTINCT FROM h.start_seq
   ANTI JOIN (SELECT * FROM {spans} WHERE stands) AS s ON {s_is_h} AND {inside}
   WHERE NOT h.stands) AS r)",
-                  arg("columns", columns(carried_)), arg("versions", table("versions")),
-                  arg("nothing", nothing), arg("keys", keys()), arg("spans", table("spans")),
-                  arg("h_keys", keys("h")), arg("v_is_h", keys_equal("v", "h")),
-                  arg("s_is_h", keys_equal("s", "h")), arg("inside", inside("h.start_seq"))));
+                         arg("columns", columns(carried_)), arg("versions", table("versions")),
+                         arg("nothing", nothing), arg("keys", keys()), arg("spans", table("spans")),
+                         arg("h_keys", keys("h")), arg("v_is_h", keys_equal("v", "h")),
+                         arg("s_is_h", keys_equal("s", "h")), arg("inside", inside("h.start_seq")),
+                         arg("no_nulls", no_nulls())));
+  supersede(inside("e.seq"));
+  append("load", "entries",
+         entry(columns(carried_), "seq", "kind", std::to_string(kByHand), "nulls",
+               std::to_string(kNotStored), kNoPosition, table("hand")));
+}
+
+void HistoryProgram::supersede(const std::string& inside) {
+  const std::string at_key = key_and_moment("e");
+  // The state's word counts where the target tells the same event. Where a hand said something
+  // before, events were of no account and are not told apart.
+  make_table("load", "covered",
+             fmt::format(R"(
+SELECT entry, {at}, kind, src = min(src) OVER (PARTITION BY {at}, kind) AS is_first,
+       max(CASE WHEN kind IN (4, 5, 6) THEN 1 ELSE 0 END) OVER (PARTITION BY {at}) = 1 AS by_hand
+FROM (SELECT DISTINCT e.rowid AS entry, {at_key}, e.kind, e.src
+      FROM {entries} AS e JOIN {spans} AS s ON {s_is_e} AND {inside} WHERE e.src < {batch}) AS e
+ANTI JOIN {hand} AS h ON {h_is_e})",
+                         arg("at", key_and_moment()), arg("at_key", at_key),
+                         arg("entries", table("entries")), arg("spans", table("spans")),
+                         arg("s_is_e", keys_equal("s", "e")), arg("inside", inside),
+                         arg("batch", kFromBatch), arg("hand", table("hand")),
+                         arg("h_is_e", same_moment("h", "e"))));
   append("load", "hand",
          fmt::format(R"(
-SELECT {nothing}r.seq, 6 FROM (
-  SELECT DISTINCT {e_keys}, e.seq FROM {entries} AS e JOIN {spans} AS s ON {s_is_e} AND {inside} WHERE e.src < {batch}) AS r
-ANTI JOIN {hand} AS h ON {h_is_r} AND h.seq IS NOT DISTINCT FROM r.seq)",
-                     arg("nothing", nothing), arg("e_keys", keys("e")),
-                     arg("entries", table("entries")), arg("spans", table("spans")),
-                     arg("s_is_e", keys_equal("s", "e")), arg("inside", inside("e.seq")),
-                     arg("batch", kFromBatch), arg("hand", table("hand")),
-                     arg("h_is_r", keys_equal("h", "r"))));
-  append("load", "entries",
-         entry(columns(carried_), "seq", "kind", std::to_string(kByHand), no_nulls(),
-               std::to_string(kNotStored), kNoPosition, table("hand")));
+SELECT {nothing}r.seq, 6, {no_nulls} FROM (SELECT DISTINCT {at} FROM {covered} WHERE by_hand) AS r
+UNION ALL
+SELECT {carried}e.seq, CASE c.kind WHEN 0 THEN 7 WHEN 1 THEN 8 WHEN 3 THEN 9 ELSE c.kind END, e.nulls
+FROM {covered} AS c JOIN {entries} AS e ON e.rowid = c.entry WHERE c.is_first AND NOT c.by_hand)",
+                     arg("nothing",
+                         owned("r", [&](size_t i) { return typed_null(plan_.columns[i].type); })),
+                     arg("no_nulls", no_nulls()), arg("at", key_and_moment()),
+                     arg("covered", table("covered")), arg("carried", columns(carried_, "e")),
+                     arg("entries", table("entries"))));
+}
+
+void HistoryProgram::weigh() {
+  make_table("settle", "superseded",
+             fmt::format("SELECT {}e.seq, e.kind, e.nulls, e.rowid AS entry FROM {} AS e WHERE "
+                         "e.kind >= 7{}",
+                         columns(owned_, "e"), table("entries"),
+                         is_edited() ? " AND NOT " + overruled() : ""));
+  const std::string any = fmt::format("SELECT count(*) FROM {}", table("superseded"));
+  make_table(
+      "settle", "outdone",
+      fmt::format(R"(
+SELECT DISTINCT e.rowid AS entry FROM {entries} AS e JOIN {superseded} AS k ON {same_moment}
+WHERE e.src = {batch} AND ((e.kind = 0 AND k.kind IN (7, 8)) OR (e.kind = 3 AND k.kind = 9)
+                        OR (e.kind = 1 AND k.kind = 8 AND NOT ({greater} AND NOT {equal}))))",
+                  arg("entries", table("entries")), arg("superseded", table("superseded")),
+                  arg("same_moment", same_moment("e", "k")), arg("batch", kFromBatch),
+                  arg("greater", values_greater("e", "k")), arg("equal", values_equal("e", "k"))),
+      any);
+  if (fills()) add_what_wins(any);
+}
+
+void HistoryProgram::add_what_wins(const std::string& only_if) {
+  const std::vector<Leaf> news = leaves("e"), known = leaves("k");
+  std::string wins, patch, any;
+  for (size_t j = 0; j < news.size(); ++j) {
+    wins +=
+        fmt::format(", max(CASE WHEN {} AND NOT {} THEN 1 ELSE 0 END) = 0 AND {} AS b{}",
+                    given(known[j], "k"), greater(news[j].value, known[j].value, news[j].type),
+                    fmt::format("max(CASE WHEN {} THEN 1 ELSE 0 END) = 1", given(news[j], "e")), j);
+    std::string gives = fmt::format("w.b{}", j);
+    // A struct is where one of its fields is.
+    for (size_t i = j + 1; news[j].is_struct && i < news.size(); ++i) {
+      if (news[i].path.starts_with(news[j].path + "."))
+        gives += fmt::format(" OR (w.b{} AND ({}) IS NOT NULL)", i, news[i].value);
+    }
+    patch +=
+        fmt::format(", CASE WHEN {0} THEN {1} END AS l{2}, ({0}) AS g{2}", gives, news[j].value, j);
+    any += fmt::format("{}w.b{}", j == 0 ? "" : " OR ", j);
+  }
+  if (news.empty()) return;
+  make_table("settle", "winning",
+             fmt::format(R"(
+SELECT e.rowid AS entry{wins} FROM {entries} AS e JOIN {superseded} AS k ON {same_moment}
+WHERE e.src = {batch} AND e.kind = 3 AND k.kind = 9 GROUP BY e.rowid)",
+                         arg("wins", wins), arg("entries", table("entries")),
+                         arg("superseded", table("superseded")),
+                         arg("same_moment", same_moment("e", "k")), arg("batch", kFromBatch)),
+             only_if);
+  make_table("settle", "rest",
+             fmt::format("SELECT {}{} FROM {} AS e JOIN {} AS w ON w.entry = e.rowid WHERE {}",
+                         key_and_moment("e"), patch, table("entries"), table("winning"), any),
+             only_if);
+  add_patches("settle", "rest", kTrimmed, "", only_if);
 }
 
 std::string HistoryProgram::overruled() const {

@@ -61,6 +61,8 @@ class HistoryProgram : public ProgramBuilder {
   bool is_scd1() const { return plan_.scd_type == ScdType::kType1; }
   bool truncates() const { return plan_.state_spec.truncates; }
   bool is_edited() const { return !relations_.edits.empty(); }
+  // Whether there may be events that a row changed by hand supersedes.
+  bool weighs() const { return plan_.scd_type == ScdType::kType2 && plan_.state_spec.edited; }
 
   // --- names -----------------------------------------------------------------------------------
   static std::string prefix(const std::string& alias) { return alias.empty() ? "" : alias + "."; }
@@ -134,9 +136,16 @@ class HistoryProgram : public ProgramBuilder {
   // away is a delete at its start; what was known between start and end counts no more. All other
   // rows stay what their events make them. The table `hand`.
   void take_in_edited_versions();
+  // Puts into `hand` what was known where a hand says something: `inside` of a row s of `spans`.
+  void supersede(const std::string& inside);
   // What else was known of edited keys counts no more: of type 1 at all, of type 2 where a hand
   // says something.
   std::string overruled() const;
+
+  // New events of moments that have superseded ones: those that would not win are left out (the
+  // table `outdone`), of partial updates the leaves that would. The table `superseded`.
+  void weigh();
+  void add_what_wins(const std::string& only_if);
 
   // --- settle ----------------------------------------------------------------------------------
   // What a truncate has ended. A row that a hand deleted at its very sequence is not: that beats

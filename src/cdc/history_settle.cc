@@ -17,17 +17,24 @@ void HistoryProgram::settle() {
   std::string where = " WHERE true";
   if (truncates()) where += " AND NOT " + covered();
   if (is_edited()) where += " AND NOT " + overruled();
-  make_table("settle", "places",
-             fmt::format(R"(
+  std::string left_out;
+  if (weighs()) {
+    weigh();
+    left_out = fmt::format(" ANTI JOIN {} AS o ON o.entry = e.rowid", table("outdone"));
+    where += " AND kind < 7";
+  }
+  make_table(
+      "settle", "places",
+      fmt::format(R"(
 SELECT entry, {at_key}, kind, src, count(*) OVER (PARTITION BY {at_key}, kind) AS n
 FROM (SELECT e.rowid AS entry, {at_key}, kind, src,
              max(CASE WHEN kind >= 4 THEN 1 ELSE 0 END) OVER (PARTITION BY {at_key}) AS by_hand,
              min(src) OVER (PARTITION BY {at_key}, kind) AS first_src
-      FROM {entries} AS e{with_mark}{where})
+      FROM {entries} AS e{left_out}{with_mark}{where})
 WHERE (by_hand = 0 OR kind >= 4) AND NOT (src = {target} AND first_src = {state}))",
-                         arg("at_key", key_and_moment()), arg("entries", table("entries")),
-                         arg("with_mark", with_mark), arg("where", where),
-                         arg("target", kFromTarget), arg("state", kFromState)));
+                  arg("at_key", key_and_moment()), arg("entries", table("entries")),
+                  arg("left_out", left_out), arg("with_mark", with_mark), arg("where", where),
+                  arg("target", kFromTarget), arg("state", kFromState)));
   const std::string part = "PARTITION BY " + key_and_moment("p") + ", p.kind ORDER BY";
   make_table("settle", "chosen",
              fmt::format(R"(
@@ -69,7 +76,7 @@ void HistoryProgram::merge_partial_events() {
   for (size_t j = 0; j < here.size(); ++j) {
     const Leaf& leaf = here[j];
     const std::string value = fmt::format("l{}", j);
-    const std::string rank = order_value(value, leaf.type);
+    const std::string rank = rank_value(value, leaf.type);
     inner += fmt::format(", {} AS l{}, {} AS g{}", leaf.value, j, given(leaf, "e"), j);
     merged += fmt::format(", {} AS l{}, max(CASE WHEN g{} THEN 1 ELSE 0 END) = 1 AS g{}",
                           greatest(value, leaf.type), j, j, j);

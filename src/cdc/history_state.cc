@@ -99,6 +99,11 @@ void HistoryProgram::find_needed() {
     return;
   }
   if (is_scd1()) return find_needed_type1();
+  std::string superseded;
+  if (weighs()) {
+    superseded =
+        fmt::format("\nUNION ALL SELECT entry, false FROM {}", of_changed(table("superseded")));
+  }
   // A delete where a whole row stands says nothing.
   make_table(
       "diff", "full_keys",
@@ -117,11 +122,11 @@ UNION ALL
 SELECT e.rowid, false FROM {line} AS l JOIN {entries} AS e ON e.rowid = l.d ANTI JOIN {full} AS f ON {l_is_f}
 WHERE l.hidden OR e.kind = 5
 UNION ALL
-SELECT entry, false FROM {chosen} WHERE kind = 6)",
-                         arg("chosen", chosen), arg("moments", table("moments")),
-                         arg("full", table("full_keys")), arg("r_is_f", keys_equal("r", "f")),
-                         arg("line", table("line")), arg("entries", table("entries")),
-                         arg("l_is_f", keys_equal("l", "f"))));
+SELECT entry, false FROM {chosen} WHERE kind = 6{superseded})",
+                         arg("superseded", superseded), arg("chosen", chosen),
+                         arg("moments", table("moments")), arg("full", table("full_keys")),
+                         arg("r_is_f", keys_equal("r", "f")), arg("line", table("line")),
+                         arg("entries", table("entries")), arg("l_is_f", keys_equal("l", "f"))));
 }
 
 std::string HistoryProgram::still_gives(size_t j) {
@@ -231,7 +236,7 @@ std::string HistoryProgram::state_row(bool is_mark) const {
         value = "e." + column(i);
         if (!plan_.columns[i].is_key) {
           value =
-              fmt::format("CASE WHEN NOT n.bare AND e.kind NOT IN (0, 5, 6) THEN {} END", value);
+              fmt::format("CASE WHEN NOT n.bare AND e.kind NOT IN (0, 5, 6, 7) THEN {} END", value);
         }
       }
     }

@@ -628,9 +628,10 @@ class Planner {
     if (const Field* source = find_selected(field.name)) column.source = *source;
     if (column.source && !column.is_key) column.gives = gives(field.name);
     column.generated = !column.source && target_.generated.count(field.name) > 0;
-    column.owned =
-        column.source.has_value() || (!column.generated && target_.state &&
-                                      contains_name(target_.state->selected_ever, field.name));
+    const bool by_others =
+        contains_name(target_.selected_elsewhere, field.name) ||
+        (target_.state && contains_name(target_.state->selected_ever, field.name));
+    column.owned = column.source.has_value() || (!column.generated && by_others);
     if (const auto given = target_.defaults.find(field.name);
         !column.owned && given != target_.defaults.end()) {
       column.default_value = given->second;
@@ -701,7 +702,7 @@ class Planner {
       if (column.owned && !column.source && !plan_.gives_partly) {
         plan_.warnings.push_back(Error{ErrorKind::kInvalidArgument, "AUTOCDC_COLUMN_NOT_GIVEN",
                                        fmt::format("flow {} does not give column '{}' of {}, which "
-                                                   "a flow gave before: its events make it null",
+                                                   "another flow gives: its events make it null",
                                                    plan_.flow_name, column.name, plan_.target),
                                        declaration_.place});
       }

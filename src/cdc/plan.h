@@ -32,7 +32,9 @@ inline constexpr const char* kStateSystemSequence = "__strandline_system_sequenc
 inline constexpr const char* kStateGivenNulls = "__strandline_given_nulls";
 
 // kUpsert gives the whole row, kPartial some of its leaves. Hand edits count instead of all source
-// events of their key and sequence.
+// events of their key and sequence. The last four give nothing: a row changed by hand holds there.
+// A new event at the sequence of one of the last three counts if it would win its tie with it
+// (auto-cdc.md section 7), and of a partial update what would win.
 enum class StateKind {
   kDelete = 0,
   kUpsert = 1,
@@ -40,7 +42,10 @@ enum class StateKind {
   kPartial = 3,
   kHandUpsert = 4,
   kHandDelete = 5,
-  kSuperseded = 6  // known, but a row changed by hand holds there: nothing counts
+  kHandSuperseded = 6,  // an earlier hand edit; no event of its sequence counts
+  kDeleteSuperseded = 7,
+  kUpsertSuperseded = 8,
+  kPartialSuperseded = 9
 };
 
 // One AUTO CDC flow as declared, from SQL or (later) Python.
@@ -95,6 +100,8 @@ struct TargetFacts {
   // a new row, and which columns it computes as rows are written.
   std::map<std::string, sql::ExprPtr> defaults;
   std::set<std::string> generated;
+  // Columns that other flows into the table select, whether or not they have run.
+  std::vector<std::string> selected_elsewhere;
   // Whether `existing` may hold rows; only an empty (or new) table can begin with its sequences in
   // the target alone (StateSpec::sequence_column).
   bool has_rows = true;

@@ -76,7 +76,7 @@ std::string ProgramBuilder::greatest_first(const std::string& alias) const {
   std::vector<std::string> terms, spellings;
   for (const size_t i : values_) {
     const std::string value = alias + "." + column(i);
-    terms.push_back(order_value(value, plan_.columns[i].type) + " DESC NULLS LAST");
+    terms.push_back(rank_value(value, plan_.columns[i].type) + " DESC NULLS LAST");
     if (has_look_alikes(plan_.columns[i].type)) {
       spellings.push_back(spelling(value) + " DESC NULLS LAST");
     }

@@ -218,32 +218,44 @@ std::string ValueText::not_equal(const std::string& a, const std::string& b,
 }
 
 std::string ValueText::order_value(const std::string& expr, const DataType& type) const {
-  return order_nested(expr, type, 0);
+  return order_nested(expr, type, Fields::kAsTheyStand, 0);
+}
+
+std::string ValueText::rank_value(const std::string& expr, const DataType& type) const {
+  return order_nested(expr, type, Fields::kByName, 0);
 }
 
 // Inside a nested value null comes first: the flag decides before the value does.
-Dialect::Parts ValueText::order_parts(const std::string& expr, const DataType& type,
+Dialect::Parts ValueText::order_parts(const std::string& expr, const DataType& type, Fields fields,
                                       int depth) const {
-  return {expr + " IS NOT NULL", order_nested(expr, type, depth)};
+  return {expr + " IS NOT NULL", order_nested(expr, type, fields, depth)};
 }
 
-std::string ValueText::order_nested(const std::string& expr, const DataType& type,
+std::string ValueText::order_nested(const std::string& expr, const DataType& type, Fields fields,
                                     int depth) const {
   const std::string x = parameter(depth);
   switch (type.id) {
     case TypeId::kArray:
-      return dialect_.transform(expr, x, dialect_.row(order_parts(x, *type.element, depth + 1)));
+      return dialect_.transform(expr, x,
+                                dialect_.row(order_parts(x, *type.element, fields, depth + 1)));
     case TypeId::kMap: {
-      Dialect::Parts parts{order_nested(dialect_.member(x, "key"), *type.key, depth + 1)};
-      for (std::string& part : order_parts(dialect_.member(x, "value"), *type.element, depth + 1)) {
+      Dialect::Parts parts{order_nested(dialect_.member(x, "key"), *type.key, fields, depth + 1)};
+      for (std::string& part :
+           order_parts(dialect_.member(x, "value"), *type.element, fields, depth + 1)) {
         parts.push_back(std::move(part));
       }
       return dialect_.sort(dialect_.transform(dialect_.entries(expr), x, dialect_.row(parts)));
     }
     case TypeId::kStruct: {
+      std::vector<Field> members = *type.fields;
+      if (fields == Fields::kByName) {
+        std::sort(members.begin(), members.end(), [](const Field& a, const Field& b) {
+          return fold_name(a.name) < fold_name(b.name);
+        });
+      }
       Dialect::Parts parts;
-      for (const Field& field : *type.fields) {
-        for (std::string& part : order_parts(member(expr, field), field.type, depth)) {
+      for (const Field& field : members) {
+        for (std::string& part : order_parts(member(expr, field), field.type, fields, depth)) {
           parts.push_back(std::move(part));
         }
       }
@@ -258,7 +270,7 @@ std::string ValueText::greater(const std::string& a, const std::string& b,
                                const DataType& type) const {
   return fmt::format(
       "(CASE WHEN {0} IS NULL THEN false WHEN {1} IS NULL THEN true ELSE {2} > {3} END)", a, b,
-      order_value(a, type), order_value(b, type));
+      rank_value(a, type), rank_value(b, type));
 }
 
 bool ValueText::has_look_alikes(const DataType& type) {
@@ -266,11 +278,11 @@ bool ValueText::has_look_alikes(const DataType& type) {
 }
 
 std::string ValueText::greatest(const std::string& expr, const DataType& type) const {
-  if (!has_look_alikes(type)) return value_of_greatest(expr, order_value(expr, type));
+  if (!has_look_alikes(type)) return value_of_greatest(expr, rank_value(expr, type));
   // Aggregates that compare may write values anew from their sort keys, and -0.0 becomes 0.0;
   // boxes that are only carried along stay as they are.
-  return unboxed(dialect_.box_of_greatest(boxed_when("true", expr),
-                                          {order_value(expr, type), spelling(expr)}));
+  return unboxed(
+      dialect_.box_of_greatest(boxed_when("true", expr), {rank_value(expr, type), spelling(expr)}));
 }
 
 std::string ValueText::identical(const std::string& a, const std::string& b,

@@ -68,13 +68,16 @@ class ValueText {
   // A value that the engine orders by < as section 7 wants where both sides are not null: null
   // parts of structs and lists lowest, maps by sorted entries. Null exactly when the value is null.
   std::string order_value(const std::string& expr, const DataType& type) const;
-  // a > b with null lowest; a boolean that is never null.
+  // The same for values of columns, where fields of structs count in the order of their lower-cased
+  // names: a target has them in the order in which they came.
+  std::string rank_value(const std::string& expr, const DataType& type) const;
+  // a > b by rank_value with null lowest; a boolean that is never null.
   std::string greater(const std::string& a, const std::string& b, const DataType& type) const;
 
   // Whether equal values can look different (-0.0 and 0.0, order of map entries).
   static bool has_look_alikes(const DataType& type);
-  // Aggregate: the greatest value, of look-alikes the one with the greatest spelling; null if all
-  // are.
+  // Aggregate: the greatest value by rank_value, of look-alikes the one with the greatest spelling;
+  // null if all are.
   std::string greatest(const std::string& expr, const DataType& type) const;
   // Equal, and spelled the same; a boolean that is never null.
   std::string identical(const std::string& a, const std::string& b, const DataType& type) const;
@@ -90,8 +93,11 @@ class ValueText {
                           int depth) const;
   std::string normal_nested(const std::string& expr, const DataType& type, int depth) const;
   std::string comparable_nested(const std::string& expr, const DataType& type, int depth) const;
-  std::string order_nested(const std::string& expr, const DataType& type, int depth) const;
-  Dialect::Parts order_parts(const std::string& expr, const DataType& type, int depth) const;
+  enum class Fields { kAsTheyStand, kByName };
+  std::string order_nested(const std::string& expr, const DataType& type, Fields fields,
+                           int depth) const;
+  Dialect::Parts order_parts(const std::string& expr, const DataType& type, Fields fields,
+                             int depth) const;
 };
 
 }  // namespace strandline::cdc

@@ -36,7 +36,7 @@ std::string forgettable_kinds(const cdc::Plan& plan) {
       return "0, 5";
     case cdc::ScdType::kType2:
       // Under partial updates a delete also says what later events do not inherit.
-      return plan.state_spec.partial ? "6" : "0, 6";
+      return plan.state_spec.partial ? "6, 7, 8, 9" : "0, 6, 7, 8, 9";
     case cdc::ScdType::kBitemporal:
       break;
   }

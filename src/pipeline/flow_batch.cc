@@ -176,6 +176,7 @@ Result<cdc::TargetFacts> FlowRun::target_facts(const delta::Snapshot& target,
   facts.declared = target_->dataset().declared_schema();
   facts.has_rows = current && !target.files.empty();
   facts.type_widening = target.property_is_true(kTypeWidening);
+  facts.selected_elsewhere = selected_elsewhere_;
   if (current) facts.existing = target.schema;
   if (takes_snapshots()) {
     // What a snapshot flow remembers besides its versions stands in the target.

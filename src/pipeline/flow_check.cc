@@ -191,6 +191,16 @@ std::optional<Error> FlowRun::disagreement(const FlowRun& earlier) const {
       flow_.place);
 }
 
+std::vector<std::string> FlowRun::selected() const {
+  if (declared_) return declared_->selected_ever;
+  std::vector<std::string> names;
+  // A list names them before the sources are known.
+  if (declaration_ && declaration_->clauses.columns && !declaration_->clauses.columns->except) {
+    for (const auto& name : declaration_->clauses.columns->names) names.push_back(name.text);
+  }
+  return names;
+}
+
 Status FlowRun::check_sources_complete() {
   const char* leave_out = context_.spec.of_one_table ? "SET strandline.allowMissingSources = true"
                                                      : "pass --allow-missing-sources";

@@ -71,6 +71,14 @@ class FlowRun {
   // keys, sequence type or storage type (section 2).
   std::optional<Error> disagreement(const FlowRun& earlier) const;
 
+  // After check(): the columns that an AUTO CDC flow selects, as far as they are known.
+  std::vector<std::string> selected() const;
+  // What other flows into the same target select, before anything runs: such columns are theirs
+  // even if they bring nothing for a long time.
+  void set_selected_elsewhere(std::vector<std::string> names) {
+    selected_elsewhere_ = std::move(names);
+  }
+
   // Files and versions consumed before that the sources no longer have: what a full refresh cannot
   // read again.
   Status check_sources_complete();
@@ -220,6 +228,7 @@ class FlowRun {
   std::map<size_t, Inferred> inferred_;  // of files among sources_, once an update
   std::optional<Facts> facts_;
   std::optional<cdc::StateSpec> declared_;  // what check() found the declaration to mean
+  std::vector<std::string> selected_elsewhere_;
   std::optional<Target> target_;
   std::optional<FlowCheckpoint> checkpoint_;
   bool checked_ = false;

@@ -436,6 +436,14 @@ class Update {
       invalid(std::move(errors));
       return false;
     }
+    for (auto& run : runs_) {
+      std::vector<std::string> elsewhere;
+      for (const auto& other : runs_) {
+        if (other == run || other->flow().target != run->flow().target) continue;
+        for (auto& name : other->selected()) elsewhere.push_back(std::move(name));
+      }
+      run->set_selected_elsewhere(std::move(elsewhere));
+    }
     if (options_.dry_run) {
       for (auto& [run, error] : check_failures_) fail(error);
     }

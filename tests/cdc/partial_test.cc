@@ -229,8 +229,52 @@ TEST_F(HandEditTest, AChangedRowHoldsFromItsStartOnly) {
   deliver({kSmall, kVersions}, "(1, 'x', 'U', 2)");
   // What was known at 3 gives nothing any more.
   EXPECT_THAT(table(), UnorderedElementsAre("1|H|1|2", "1|x|2|-"));
-  EXPECT_THAT(state(), UnorderedElementsAre("1|1|4|H", "1|3|6|-"));
+  EXPECT_THAT(state(), UnorderedElementsAre("1|1|4|H", "1|3|8|a"));
   EXPECT_TRUE(deliver({kSmall, kVersions}, first + ", (1, 'x', 'U', 2)").changed_nothing());
+}
+
+TEST_F(HandEditTest, ANewEventAtASupersededSequenceCountsIfItWouldHaveWon) {
+  const std::string first =
+      "(1, 'a', 'U', 1), (1, 'b', 'U', 3), (2, 'a', 'U', 1), (2, NULL, 'D', 5)";
+  deliver({kSmall, kVersions}, first);
+  remove("v = 'b'");
+  ASSERT_TRUE(lake_->update_by_hand("v = 'H', \"__END_AT\" = NULL", "\"__START_AT\" = 1").ok());
+  deliver({kSmall, kVersions}, "");
+  EXPECT_THAT(table(), UnorderedElementsAre("1|H|1|-", "2|H|1|-"));
+  EXPECT_THAT(state(), UnorderedElementsAre("1|1|4|H", "1|3|8|b", "2|1|4|H", "2|5|7|-"));
+  // Known, or losers against what is known.
+  EXPECT_TRUE(deliver({kSmall, kVersions}, first + ", (1, 'a', 'U', 3), (1, NULL, 'D', 3)")
+                  .changed_nothing());
+  const std::string news = "(1, 'c', 'U', 3), (2, 'y', 'U', 5)";
+  deliver({kSmall, kVersions}, news);
+  const auto rows = UnorderedElementsAre("1|H|1|3", "1|c|3|-", "2|H|1|5", "2|y|5|-");
+  EXPECT_THAT(table(), rows);
+  EXPECT_TRUE(deliver({kSmall, kVersions}, first + ", " + news).changed_nothing());
+  // Once more: what came meanwhile is superseded, too.
+  remove("v IN ('c', 'y')");
+  ASSERT_TRUE(lake_->update_by_hand("\"__END_AT\" = NULL", "v = 'H'").ok());
+  deliver({kSmall, kVersions}, first + ", " + news);
+  EXPECT_THAT(table(), UnorderedElementsAre("1|H|1|-", "2|H|1|-"));
+  deliver({kSmall, kVersions}, "(1, 'd', 'U', 3), (2, 'x', 'U', 5)");
+  EXPECT_THAT(table(), UnorderedElementsAre("1|H|1|3", "1|d|3|-", "2|H|1|-"));
+}
+
+TEST_F(HandEditTest, OfANewPartialUpdateCountsWhatWouldHaveWon) {
+  const Flow flow{kColumns, kHistory};
+  const std::string first =
+      "(1, 'a1', 'b1', 'U', NULL, 1), (1, 'a3', NULL, 'U', NULL, 3), (2, 'a1', 'b1', 'U', NULL, "
+      "1), "
+      "(2, 'a3', NULL, 'U', NULL, 3)";
+  deliver(flow, first);
+  remove("\"__START_AT\" = 3");
+  ASSERT_TRUE(lake_->update_by_hand("a = 'H', \"__END_AT\" = NULL", "\"__START_AT\" = 1").ok());
+  deliver(flow, first);
+  EXPECT_THAT(table(), UnorderedElementsAre("1|H|b1|1|-", "2|H|b1|1|-"));
+  const std::string news = "(1, 'a2', 'b3', 'U', NULL, 3), (2, 'a4', NULL, 'U', NULL, 3)";
+  deliver(flow, news);
+  EXPECT_THAT(table(),
+              UnorderedElementsAre("1|H|b1|1|3", "1|H|b3|3|-", "2|H|b1|1|3", "2|a4|b1|3|-"));
+  EXPECT_TRUE(deliver(flow, first + ", " + news).changed_nothing());
 }
 
 TEST_F(HandEditTest, OtherRowsOfTheKeyFollowTheirEvents) {

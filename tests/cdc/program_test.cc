@@ -427,6 +427,15 @@ WHERE op = 'U' GROUP BY id, run)",
 // --- edited targets
 // --------------------------------------------------------------------------------
 
+TEST_F(ProgramTest, WhichStructIsGreatestDoesNotDependOnTheOrderOfItsFields) {
+  const std::string clauses = "KEYS (id) SEQUENCE BY seq COLUMNS (id, s)";
+  // The table's struct has y first, as it came.
+  deliver({"id BIGINT, s STRUCT<y: INT>, seq BIGINT", clauses}, "(9, {'y': 0}, 1)");
+  deliver({"id BIGINT, s STRUCT<x: INT, y: INT>, seq BIGINT", clauses},
+          "(1, {'x': 1, 'y': 2}, 5), (1, {'x': 2, 'y': 1}, 5)");
+  EXPECT_THAT(table(), UnorderedElementsAre("9|{'y': 0, 'x': NULL}", "1|{'y': 1, 'x': 2}"));
+}
+
 TEST_F(ProgramTest, AHandMadeRowWithoutStateIsBelowEverySequence) {
   deliver({kSmall, kType1}, "(1, 'a', 'U', 5)");
   ASSERT_TRUE(lake_->insert_by_hand({"2, 'mine'"}).ok());

@@ -4,7 +4,10 @@
 // 1).
 //
 //   STRANDLINE_CRASH_HISTORIES=2000  how many key histories (default 24)
-//   STRANDLINE_PROPERTY_SEED=42      the seed; printed, random by default
+//   STRANDLINE_PROPERTY_SEED=42      the first seed; printed, random by default
+//
+// Each pipeline has a seed of its own, one after the other, so that a run can be split, or go on
+// where it was stopped: with the next seed, as printed, and as many histories as are left.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -192,8 +195,13 @@ TEST(CrashHistories, EndInTheModelsRows) {
   const uint64_t first =
       number_from_environment("STRANDLINE_PROPERTY_SEED", std::random_device{}());
   std::cout << "seed " << first << ", " << wanted << " histories\n";
+  constexpr uint64_t kTold = 50;  // pipelines between two lines about how far it is
   uint64_t stops = 0;
   for (uint64_t i = 0; i * kKeys < wanted; ++i) {
+    if (i > 0 && i % kTold == 0) {
+      std::cout << i * kKeys << " histories passed, " << stops << " stops; next seed " << first + i
+                << std::endl;
+    }
     Story story(first + i);
     const std::string wrong = story.run();
     ASSERT_EQ(wrong, "") << "seed " << first + i << "\n" << story.text();

@@ -155,7 +155,7 @@ SELECT r.c0 AS `id`, r.c1 AS `name`, r.c2 AS `seq`, m.row_id AS __strandline_row
 SELECT o.row_file AS __strandline_file, o.row_pos AS __strandline_row FROM (SELECT r.rowid AS old, r.row_file, r.row_pos FROM __strandline_cdc_rows AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c0 = k.c0) AS o ANTI JOIN (SELECT old FROM __strandline_cdc_matched WHERE is_same) AS m ON m.old = o.old;
 
 -- state new
-SELECT e.c0 AS `id`, e.seq AS `__strandline_sequence`, e.kind AS `__strandline_kind`, e.nulls AS `__strandline_given_nulls`, CASE WHEN NOT n.bare AND e.kind NOT IN (0, 5, 6) THEN e.c1 END AS `name`, CASE WHEN NOT n.bare AND e.kind NOT IN (0, 5, 6) THEN e.c2 END AS `seq` FROM __strandline_cdc_needed AS n JOIN __strandline_cdc_entries AS e ON e.rowid = n.entry WHERE NOT (e.stored = 2 OR (e.stored = 1 AND n.bare));
+SELECT e.c0 AS `id`, e.seq AS `__strandline_sequence`, e.kind AS `__strandline_kind`, e.nulls AS `__strandline_given_nulls`, CASE WHEN NOT n.bare AND e.kind NOT IN (0, 5, 6, 7) THEN e.c1 END AS `name`, CASE WHEN NOT n.bare AND e.kind NOT IN (0, 5, 6, 7) THEN e.c2 END AS `seq` FROM __strandline_cdc_needed AS n JOIN __strandline_cdc_entries AS e ON e.rowid = n.entry WHERE NOT (e.stored = 2 OR (e.stored = 1 AND n.bare));
 
 -- state dead
 SELECT r.row_file AS __strandline_file, r.row_pos AS __strandline_row FROM (SELECT *, rowid AS entry FROM __strandline_cdc_entries) AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c0 = k.c0 ANTI JOIN (SELECT n.entry FROM __strandline_cdc_needed AS n JOIN __strandline_cdc_entries AS e ON e.rowid = n.entry WHERE (e.stored = 2 OR (e.stored = 1 AND n.bare))) AS s ON s.entry = r.entry WHERE r.row_file IS NOT NULL;

@@ -67,32 +67,49 @@ FROM __strandline_cdc_versions WHERE is_new
 UNION ALL SELECT c2, start_seq, stop_seq, false, false FROM __strandline_cdc_hand_rows WHERE change < 0;
 
 -- make __strandline_cdc_hand
-SELECT c2, c3, c1, start_seq AS seq, 4 AS kind FROM __strandline_cdc_versions WHERE is_new
+SELECT c2, c3, c1, start_seq AS seq, 4 AS kind, CAST(NULL AS VARCHAR[]) AS nulls FROM __strandline_cdc_versions WHERE is_new
 UNION ALL
-SELECT r.c2 AS c2, CAST(NULL AS VARCHAR) AS c3, CAST(NULL AS VARCHAR) AS c1, r.seq, 5 FROM (
+SELECT r.c2 AS c2, CAST(NULL AS VARCHAR) AS c3, CAST(NULL AS VARCHAR) AS c1, r.seq, 5, CAST(NULL AS VARCHAR[]) FROM (
   SELECT c2, stop_seq AS seq FROM __strandline_cdc_spans WHERE stands AND NOT is_cut AND stop_seq IS NOT NULL
   UNION
   SELECT h.c2, h.start_seq FROM __strandline_cdc_spans AS h ANTI JOIN __strandline_cdc_versions AS v ON v.c2 = h.c2 AND v.start_seq IS NOT DISTINCT FROM h.start_seq
   ANTI JOIN (SELECT * FROM __strandline_cdc_spans WHERE stands) AS s ON s.c2 = h.c2 AND (h.start_seq IS NOT NULL AND (s.start_seq IS NULL OR s.start_seq < h.start_seq) AND (s.stop_seq IS NULL OR h.start_seq < s.stop_seq))
   WHERE NOT h.stands) AS r;
 
+-- make __strandline_cdc_covered
+SELECT entry, c2, seq, kind, src = min(src) OVER (PARTITION BY c2, seq, kind) AS is_first,
+       max(CASE WHEN kind IN (4, 5, 6) THEN 1 ELSE 0 END) OVER (PARTITION BY c2, seq) = 1 AS by_hand
+FROM (SELECT DISTINCT e.rowid AS entry, e.c2, e.seq, e.kind, e.src
+      FROM __strandline_cdc_entries AS e JOIN __strandline_cdc_spans AS s ON s.c2 = e.c2 AND (e.seq IS NOT NULL AND (s.start_seq IS NULL OR s.start_seq < e.seq) AND (s.stop_seq IS NULL OR e.seq < s.stop_seq)) WHERE e.src < 2) AS e
+ANTI JOIN __strandline_cdc_hand AS h ON h.c2 = e.c2 AND h.seq IS NOT DISTINCT FROM e.seq;
+
 -- change __strandline_cdc_hand
 INSERT INTO __strandline_cdc_hand 
-SELECT r.c2 AS c2, CAST(NULL AS VARCHAR) AS c3, CAST(NULL AS VARCHAR) AS c1, r.seq, 6 FROM (
-  SELECT DISTINCT e.c2, e.seq FROM __strandline_cdc_entries AS e JOIN __strandline_cdc_spans AS s ON s.c2 = e.c2 AND (e.seq IS NOT NULL AND (s.start_seq IS NULL OR s.start_seq < e.seq) AND (s.stop_seq IS NULL OR e.seq < s.stop_seq)) WHERE e.src < 2) AS r
-ANTI JOIN __strandline_cdc_hand AS h ON h.c2 = r.c2 AND h.seq IS NOT DISTINCT FROM r.seq;
+SELECT r.c2 AS c2, CAST(NULL AS VARCHAR) AS c3, CAST(NULL AS VARCHAR) AS c1, r.seq, 6, CAST(NULL AS VARCHAR[]) FROM (SELECT DISTINCT c2, seq FROM __strandline_cdc_covered WHERE by_hand) AS r
+UNION ALL
+SELECT e.c2, e.c3, e.c1, e.seq, CASE c.kind WHEN 0 THEN 7 WHEN 1 THEN 8 WHEN 3 THEN 9 ELSE c.kind END, e.nulls
+FROM __strandline_cdc_covered AS c JOIN __strandline_cdc_entries AS e ON e.rowid = c.entry WHERE c.is_first AND NOT c.by_hand;
 
 -- change __strandline_cdc_entries
-INSERT INTO __strandline_cdc_entries SELECT c2, c3, c1, seq, CAST(kind AS TINYINT) AS kind, CAST(5 AS TINYINT) AS src, CAST(NULL AS VARCHAR[]) AS nulls, CAST(0 AS TINYINT) AS stored, CAST(NULL AS INTEGER) AS row_file, CAST(NULL AS BIGINT) AS row_pos FROM __strandline_cdc_hand;
+INSERT INTO __strandline_cdc_entries SELECT c2, c3, c1, seq, CAST(kind AS TINYINT) AS kind, CAST(5 AS TINYINT) AS src, nulls AS nulls, CAST(0 AS TINYINT) AS stored, CAST(NULL AS INTEGER) AS row_file, CAST(NULL AS BIGINT) AS row_pos FROM __strandline_cdc_hand;
 
 -- ===== settle =====
+
+-- make __strandline_cdc_superseded
+SELECT e.c2, e.c3, e.seq, e.kind, e.nulls, e.rowid AS entry FROM __strandline_cdc_entries AS e WHERE e.kind >= 7 AND NOT (e.src < 2 AND EXISTS (SELECT 1 FROM __strandline_cdc_hand AS h WHERE h.c2 = e.c2 AND h.seq IS NOT DISTINCT FROM e.seq));
+
+-- make __strandline_cdc_outdone
+-- only if SELECT count(*) FROM __strandline_cdc_superseded
+SELECT DISTINCT e.rowid AS entry FROM __strandline_cdc_entries AS e JOIN __strandline_cdc_superseded AS k ON e.c2 = k.c2 AND e.seq IS NOT DISTINCT FROM k.seq
+WHERE e.src = 2 AND ((e.kind = 0 AND k.kind IN (7, 8)) OR (e.kind = 3 AND k.kind = 9)
+                        OR (e.kind = 1 AND k.kind = 8 AND NOT (CASE WHEN (e.c3 IS DISTINCT FROM k.c3) THEN (CASE WHEN e.c3 IS NULL THEN false WHEN k.c3 IS NULL THEN true ELSE e.c3 > k.c3 END) ELSE false END AND NOT ((e.c3 IS NOT DISTINCT FROM k.c3)))));
 
 -- make __strandline_cdc_places
 SELECT entry, c2, seq, kind, src, count(*) OVER (PARTITION BY c2, seq, kind) AS n
 FROM (SELECT e.rowid AS entry, c2, seq, kind, src,
              max(CASE WHEN kind >= 4 THEN 1 ELSE 0 END) OVER (PARTITION BY c2, seq) AS by_hand,
              min(src) OVER (PARTITION BY c2, seq, kind) AS first_src
-      FROM __strandline_cdc_entries AS e WHERE true AND NOT (e.src < 2 AND EXISTS (SELECT 1 FROM __strandline_cdc_hand AS h WHERE h.c2 = e.c2 AND h.seq IS NOT DISTINCT FROM e.seq)))
+      FROM __strandline_cdc_entries AS e ANTI JOIN __strandline_cdc_outdone AS o ON o.entry = e.rowid WHERE true AND NOT (e.src < 2 AND EXISTS (SELECT 1 FROM __strandline_cdc_hand AS h WHERE h.c2 = e.c2 AND h.seq IS NOT DISTINCT FROM e.seq)) AND kind < 7)
 WHERE (by_hand = 0 OR kind >= 4) AND NOT (src = 1 AND first_src = 0);
 
 -- make __strandline_cdc_chosen
@@ -176,7 +193,8 @@ UNION ALL
 SELECT e.rowid, false FROM __strandline_cdc_line AS l JOIN __strandline_cdc_entries AS e ON e.rowid = l.d ANTI JOIN __strandline_cdc_full_keys AS f ON l.c2 = f.c2
 WHERE l.hidden OR e.kind = 5
 UNION ALL
-SELECT entry, false FROM __strandline_cdc_chosen AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c2 = k.c2 WHERE kind = 6;
+SELECT entry, false FROM __strandline_cdc_chosen AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c2 = k.c2 WHERE kind = 6
+UNION ALL SELECT entry, false FROM __strandline_cdc_superseded AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c2 = k.c2;
 
 -- ===== write =====
 
@@ -187,7 +205,7 @@ SELECT CAST(NULL AS VARCHAR) AS "initial", CASE WHEN m.note IS NOT NULL THEN u.c
 SELECT o.row_file AS __strandline_file, o.row_pos AS __strandline_row FROM (SELECT r.rowid AS old, r.row_file, r.row_pos FROM __strandline_cdc_rows AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c2 = k.c2) AS o ANTI JOIN (SELECT old FROM __strandline_cdc_matched WHERE is_same) AS m ON m.old = o.old;
 
 -- state new
-SELECT e.c2 AS "id", e.seq AS "__strandline_sequence", e.kind AS "__strandline_kind", CASE WHEN NOT n.bare AND e.kind NOT IN (0, 5, 6) THEN e.c3 END AS "name", CASE WHEN NOT n.bare AND e.kind NOT IN (0, 5, 6) THEN e.c1 END AS "note" FROM __strandline_cdc_needed AS n JOIN __strandline_cdc_entries AS e ON e.rowid = n.entry WHERE NOT (e.stored = 2 OR (e.stored = 1 AND n.bare));
+SELECT e.c2 AS "id", e.seq AS "__strandline_sequence", e.kind AS "__strandline_kind", CASE WHEN NOT n.bare AND e.kind NOT IN (0, 5, 6, 7) THEN e.c3 END AS "name", CASE WHEN NOT n.bare AND e.kind NOT IN (0, 5, 6, 7) THEN e.c1 END AS "note" FROM __strandline_cdc_needed AS n JOIN __strandline_cdc_entries AS e ON e.rowid = n.entry WHERE NOT (e.stored = 2 OR (e.stored = 1 AND n.bare));
 
 -- state dead
 SELECT r.row_file AS __strandline_file, r.row_pos AS __strandline_row FROM (SELECT *, rowid AS entry FROM __strandline_cdc_entries) AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c2 = k.c2 ANTI JOIN (SELECT n.entry FROM __strandline_cdc_needed AS n JOIN __strandline_cdc_entries AS e ON e.rowid = n.entry WHERE (e.stored = 2 OR (e.stored = 1 AND n.bare))) AS s ON s.entry = r.entry WHERE r.row_file IS NOT NULL;

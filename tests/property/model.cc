@@ -60,11 +60,28 @@ std::vector<Value> sorted_entries(const Value& map) {
   return entries;
 }
 
-// The total order among upserts of one key and sequence: by values, then by how equal ones look.
-bool less_values(const Event& a, const Event& b) {
-  for (size_t i = 0; i < a.values.size(); ++i) {
-    if (const int order = compare(a.values[i], b.values[i]); order != 0) return order < 0;
+// As compare, but fields of structs go by name.
+int compare_by_name(const Value& a, const Value& b, const Shape& shape) {
+  const bool is_null = a.kind == Value::Kind::kNull || b.kind == Value::Kind::kNull;
+  if (!shape.is_struct || is_null) return compare(a, b);
+  for (const size_t i : shape.by_name) {
+    const int order = compare_by_name(a.parts[i], b.parts[i], shape.fields[i]);
+    if (order != 0) return order;
   }
+  return 0;
+}
+
+int compare_values(const Event& a, const Event& b, const std::vector<Shape>& shapes) {
+  for (size_t i = 0; i < a.values.size(); ++i) {
+    if (const int order = compare_by_name(a.values[i], b.values[i], shapes[i]); order != 0)
+      return order;
+  }
+  return 0;
+}
+
+// The total order among upserts of one key and sequence: by values, then by how equal ones look.
+bool less_values(const Event& a, const Event& b, const std::vector<Shape>& shapes) {
+  if (const int order = compare_values(a, b, shapes); order != 0) return order < 0;
   for (size_t i = 0; i < a.values.size(); ++i) {
     if (a.values[i].spelled != b.values[i].spelled)
       return a.values[i].spelled < b.values[i].spelled;
@@ -130,13 +147,65 @@ bool less_leaf(const Value& a, const Value& b) {
   return order != 0 ? order < 0 : a.spelled < b.spelled;
 }
 
-const Event* greatest_whole(const std::vector<Event>& events) {
+const Event* greatest_whole(const std::vector<Event>& events, const std::vector<Shape>& shapes) {
   const Event* best = nullptr;
   for (const Event& event : events) {
     if (event.kind != EventKind::kUpsert || event.partial) continue;
-    if (best == nullptr || less_values(*best, event)) best = &event;
+    if (best == nullptr || less_values(*best, event, shapes)) best = &event;
   }
   return best;
+}
+
+// Of leaves in the order of leaves_of: which ones a value of `shape` begins with at `at`, the
+// struct's own first. A struct that does not win still is where one of its fields is.
+bool keep_winning(const Shape& shape, const Event& event, const std::vector<bool>& wins, size_t* at,
+                  std::vector<std::optional<Value>>* left) {
+  const size_t own = (*at)++;
+  const auto& leaf = event.leaves[own];
+  bool has_field = false;
+  for (const Shape& field : shape.fields)
+    has_field = keep_winning(field, event, wins, at, left) || has_field;
+  if (wins[own] || has_field) (*left)[own] = leaf;
+  return has_field || (wins[own] && leaf && leaf->kind != Value::Kind::kNull);
+}
+
+// Events of one moment that come after superseded ones, less what would not have won against them.
+std::vector<Event> winning(const std::vector<Event>& known, const std::vector<Event>& news,
+                           const Columns& columns) {
+  const Event* whole = greatest_whole(known, columns.shapes);
+  const bool has_delete = std::any_of(known.begin(), known.end(), [](const Event& event) {
+    return event.kind == EventKind::kDelete;
+  });
+  std::vector<Event> left;
+  for (const Event& event : news) {
+    if (event.kind == EventKind::kDelete) {
+      if (whole == nullptr && !has_delete) left.push_back(event);
+      continue;
+    }
+    if (!event.partial) {
+      if (whole == nullptr || compare_values(event, *whole, columns.shapes) > 0)
+        left.push_back(event);
+      continue;
+    }
+    std::vector<bool> wins;
+    for (const auto& leaf : event.leaves) wins.push_back(leaf.has_value());
+    bool is_known = false;
+    for (const Event& other : known) {
+      if (other.kind != EventKind::kUpsert || !other.partial) continue;
+      is_known = true;
+      for (size_t i = 0; i < wins.size(); ++i) {
+        if (event.leaves[i] && other.leaves[i] && compare(*event.leaves[i], *other.leaves[i]) <= 0)
+          wins[i] = false;
+      }
+    }
+    if (is_known && std::find(wins.begin(), wins.end(), true) == wins.end()) continue;
+    Event patch = event;
+    patch.leaves.assign(event.leaves.size(), std::nullopt);
+    size_t at = 0;
+    for (const Shape& shape : columns.shapes) keep_winning(shape, event, wins, &at, &patch.leaves);
+    left.push_back(std::move(patch));
+  }
+  return left;
 }
 
 // What a key is after the events of a sequence: a row, or none.
@@ -167,13 +236,21 @@ std::vector<Result> results(const History& history, const Columns& columns) {
   for (const auto& [sequence, moments] : history) {
     Result result{sequence, false, {}, {}, {}};
     bool counts = true;
-    for (const auto& [system, events] : moments) {
+    for (const auto& [system, all_events] : moments) {
+      std::vector<Event> events = all_events;
       result.up = false;
-      const auto hand = std::find_if(events.rbegin(), events.rend(),
-                                     [](const Event& event) { return event.by_hand; });
+      auto hand = std::find_if(events.rbegin(), events.rend(),
+                               [](const Event& event) { return event.by_hand; });
       if (hand != events.rend() && hand->kind == EventKind::kNothing) {
-        counts = false;
-        continue;
+        std::vector<Event> known(events.begin(), hand.base() - 1);
+        const bool by_hand_before = std::any_of(known.begin(), known.end(), [](const Event& event) {
+          return event.by_hand && event.kind != EventKind::kNothing;
+        });
+        events = by_hand_before ? std::vector<Event>{}
+                                : winning(known, {hand.base(), events.end()}, columns);
+        counts = !events.empty();
+        if (!counts) continue;
+        hand = events.rend();
       }
       if (hand != events.rend()) {
         result.up = hand->kind == EventKind::kUpsert;
@@ -187,7 +264,7 @@ std::vector<Result> results(const History& history, const Columns& columns) {
         row = nothing;
         note.reset();
       }
-      if (const Event* whole = greatest_whole(events)) {
+      if (const Event* whole = greatest_whole(events, columns.shapes)) {
         row = leaves_of_row(whole->values);
         result.up = true;
       }
@@ -462,11 +539,14 @@ int64_t conflicts(const std::vector<Event>& events) {
     for (const auto& [sequence, moments] : history) {
       bool conflict = false;
       for (const auto& [system, at_once] : moments) {
-        const Event* best = greatest_whole(at_once);
+        const auto whole = [](const Event& event) {
+          return event.kind == EventKind::kUpsert && !event.partial;
+        };
+        const auto any = std::find_if(at_once.begin(), at_once.end(), whole);
         for (const Event& event : at_once) {
           if (event.kind != EventKind::kUpsert) continue;
           if (!event.partial) {
-            conflict = conflict || compare_lists(event.values, best->values) != 0;
+            conflict = conflict || compare_lists(event.values, any->values) != 0;
             continue;
           }
           for (const Event& other : at_once) {

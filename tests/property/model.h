@@ -32,11 +32,13 @@ int compare(const Value& a, const Value& b);
 struct Shape {
   bool is_struct = false;
   std::vector<Shape> fields;
+  std::vector<size_t> by_name;  // places of the fields, by their lower-cased names
 };
 // The leaves of a value: of a struct first 1 or null for whether it is there, then its fields'.
 std::vector<Value> leaves_of(const Value& value, const Shape& shape);
 
-// kNothing: by hand, where nothing counts.
+// kNothing: by hand, where what was known counts no more; what comes later counts if it would have
+// won its tie with that.
 enum class EventKind { kUpsert, kDelete, kTruncate, kNothing };
 
 struct Event {

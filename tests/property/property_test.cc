@@ -1,7 +1,11 @@
 // AUTO CDC against the reference model on random histories.
 //
 //   STRANDLINE_PROPERTY_HISTORIES=100000  how many key histories (default 5,000)
-//   STRANDLINE_PROPERTY_SEED=42           the seed; printed, random by default
+//   STRANDLINE_PROPERTY_SEED=42           the first seed; printed, random by default
+//
+// Each scenario has a seed of its own, one after the other, so that a run can be split, or go on
+// where it was stopped: with the next seed, as printed, and as many histories as are left. How many
+// are wanted also says how large scenarios are.
 //
 // It runs programs over tables in memory. What only a pipeline has is tested in tests/fault: random
 // histories whose updates are stopped anywhere (history_test.cc), an update stopped at each of its
@@ -41,21 +45,30 @@ class PropertyTest : public testing::Test {
   void fail(const Scenario& scenario, uint64_t seed) {
     const Scenario small = shrink(*connection_, scenario);
     const std::optional<std::string> problem = run_scenario(*connection_, small);
-    FAIL() << problem.value_or("(gone after shrinking)") << "\nseed " << seed << "\n"
+    FAIL() << problem.value_or("(gone after shrinking)") << "\nseed " << seed
+           << ", STRANDLINE_PROPERTY_HISTORIES " << wanted_ << "\n"
            << small.describe();
   }
 
+  uint64_t wanted_ = 0;
   std::shared_ptr<duck::Database> database_;
   std::unique_ptr<duck::Connection> connection_;
 };
 
 TEST_F(PropertyTest, TablesEqualTheModelUnderAnyOrderAndBatching) {
   const uint64_t wanted = number_from_environment("STRANDLINE_PROPERTY_HISTORIES", 5000);
+  wanted_ = wanted;
   const uint64_t first_seed =
       number_from_environment("STRANDLINE_PROPERTY_SEED", std::random_device{}());
   std::cout << "seed " << first_seed << ", " << wanted << " histories\n";
   uint64_t histories = 0;
+  constexpr uint64_t kTold = 10000;  // histories between two lines about how far it is
+  uint64_t told = 0;
   for (uint64_t seed = first_seed; histories < wanted; ++seed) {
+    if (histories / kTold > told) {
+      told = histories / kTold;
+      std::cout << histories << " histories passed; next seed " << seed << std::endl;
+    }
     std::mt19937_64 random(seed);
     const size_t keys = 40 + random() % std::max<uint64_t>(360, wanted / 50);
     const Scenario scenario = make_scenario(random, keys);

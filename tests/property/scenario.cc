@@ -88,6 +88,14 @@ std::vector<Pool> value_pools() {
   pools.push_back({DataType::array(counts),
                    {list({}), list({map({s("a"), n(1), s("b"), n(2)})}),
                     list({map({s("b"), n(2), s("a"), n(1)})}), list({null()})}});
+  // Fields in another order than that of their names.
+  pools.push_back({DataType::structure({Field{"q", type_of(TypeId::kInteger), true, {}},
+                                        Field{"P", pair_type(), true, {}},
+                                        Field{"o", type_of(TypeId::kString), true, {}}}),
+                   {record({n(1), record({n(1), s("b")}), s("y")}),
+                    record({n(2), record({n(1), s("a")}), s("x")}),
+                    record({n(1), record({n(2), null()}), s("x")}), record({n(2), null(), null()}),
+                    record({null(), null(), s("x")})}});
   pools.push_back({type_of(TypeId::kInteger), {n(1), n(2)}});
   pools.push_back({type_of(TypeId::kString), {s("x"), s("y"), s("it's \"odd\", {x}")}});
   return pools;
@@ -495,7 +503,13 @@ class Runner {
     model::Shape shape;
     shape.is_struct = type.id == TypeId::kStruct;
     if (!shape.is_struct) return shape;
-    for (const Field& field : *type.fields) shape.fields.push_back(shape_of(field.type));
+    for (const Field& field : *type.fields) {
+      shape.by_name.push_back(shape.fields.size());
+      shape.fields.push_back(shape_of(field.type));
+    }
+    std::sort(shape.by_name.begin(), shape.by_name.end(), [&](size_t a, size_t b) {
+      return fold_name((*type.fields)[a].name) < fold_name((*type.fields)[b].name);
+    });
     return shape;
   }
 

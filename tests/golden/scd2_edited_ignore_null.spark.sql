@@ -1,0 +1,251 @@
+-- ===== stage =====
+
+-- make __strandline_cdc_events
+SELECT c0 AS c0, c1 AS c1, CASE WHEN ((c2).`city` IS NOT NULL OR (c2).`tags` IS NOT NULL) THEN named_struct('city', (c2).`city`, 'tags', (c2).`tags`) END AS c2, seq, kind, CAST(NULL AS ARRAY<STRING>) AS nulls FROM (SELECT CAST(__strandline_source.`id` AS BIGINT) AS c0, CAST(__strandline_source.`weight` AS DOUBLE) AS c1, CAST(__strandline_source.`place` AS STRUCT<`city`: STRING, `tags`: MAP<STRING, INT>>) AS c2, CAST(seq AS BIGINT) AS seq, CAST(3 AS TINYINT) AS kind FROM source AS __strandline_source);
+
+-- make __strandline_cdc_hand_rows
+SELECT CAST(__strandline_target.`id` AS BIGINT) AS c0, CAST(__strandline_target.`weight` AS DOUBLE) AS c1, CAST(__strandline_target.`place` AS STRUCT<`city`: STRING, `tags`: MAP<STRING, INT>>) AS c2, __strandline_target.`__START_AT` AS start_seq, __strandline_target.`__END_AT` AS stop_seq, __strandline_target.`__strandline_change` AS change FROM edits AS __strandline_target;
+
+-- make __strandline_cdc_edited
+SELECT DISTINCT c0 FROM __strandline_cdc_hand_rows;
+
+-- ===== validate =====
+
+-- check AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS
+SELECT count(*), min(concat_ws(', ', 'id = ' || coalesce(CAST(e.c0 AS STRING), 'NULL'))) FROM __strandline_cdc_hand_rows AS e WHERE change > 0 AND (e.c0 IS NULL);
+
+-- check AUTOCDC_MICROBATCH_VALIDATION.NULL_SEQUENCE
+SELECT count(*), min(concat_ws(', ', 'id = ' || coalesce(CAST(e.c0 AS STRING), 'NULL'))) FROM __strandline_cdc_events AS e WHERE e.seq IS NULL;
+
+-- check AUTOCDC_MICROBATCH_VALIDATION.NULL_KEY
+SELECT count(*), min(concat_ws(', ', 'id = ' || coalesce(CAST(e.c0 AS STRING), 'NULL')) || ', sequence = ' || CAST(e.seq AS STRING)) FROM __strandline_cdc_events AS e WHERE e.kind <> 2 AND (e.c0 IS NULL);
+
+-- ===== load =====
+
+-- make __strandline_cdc_keys
+SELECT DISTINCT c0 FROM __strandline_cdc_events WHERE kind <> 2;
+
+-- change __strandline_cdc_keys
+SELECT * FROM __strandline_cdc_keys UNION ALL SELECT * FROM (SELECT * FROM __strandline_cdc_edited EXCEPT SELECT * FROM __strandline_cdc_keys);
+
+-- make __strandline_cdc_rows
+SELECT monotonically_increasing_id() AS rowid, q.* FROM (SELECT r.* FROM (SELECT CAST(__strandline_target.`id` AS BIGINT) AS c0, CAST(__strandline_target.`weight` AS DOUBLE) AS c1, CAST(__strandline_target.`place` AS STRUCT<`city`: STRING, `tags`: MAP<STRING, INT>>) AS c2, __strandline_target.`__START_AT` AS start_seq, __strandline_target.`__END_AT` AS stop_seq, __strandline_target.__strandline_file AS row_file, __strandline_target.__strandline_row AS row_pos, __strandline_target.__strandline_row_id AS row_id FROM target AS __strandline_target) AS r SEMI JOIN __strandline_cdc_keys AS k ON r.c0 = k.c0) AS q;
+
+-- check AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS
+SELECT count(*), min(concat_ws(', ', 'id = ' || coalesce(CAST(d.c0 AS STRING), 'NULL'))) FROM (SELECT c0, start_seq FROM __strandline_cdc_rows GROUP BY ALL HAVING count(*) > 1) AS d;
+
+-- check AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS
+SELECT count(*), min(concat_ws(', ', 'id = ' || coalesce(CAST(p.c0 AS STRING), 'NULL'))) FROM __strandline_cdc_rows AS p WHERE stop_seq IS NOT NULL AND start_seq IS NOT NULL AND stop_seq <= start_seq;
+
+-- make __strandline_cdc_entries
+SELECT monotonically_increasing_id() AS rowid, q.* FROM (SELECT c0, c1, c2, seq, CAST(kind AS TINYINT) AS kind, CAST(2 AS TINYINT) AS src, nulls AS nulls, CAST(0 AS TINYINT) AS stored, CAST(NULL AS INTEGER) AS row_file, CAST(NULL AS BIGINT) AS row_pos FROM __strandline_cdc_events WHERE kind <> 2) AS q;
+
+-- make __strandline_cdc_known
+SELECT *, max(CASE WHEN kind = 3 THEN 1 ELSE 0 END) OVER (PARTITION BY c0) = 1 AS is_full FROM (SELECT r.* FROM (SELECT CAST(__strandline_state.`id` AS BIGINT) AS c0, CAST(__strandline_state.`place` AS STRUCT<`city`: STRING, `tags`: MAP<STRING, INT>>) AS c2, CAST(__strandline_state.`weight` AS DOUBLE) AS c1, CAST(__strandline_state.`__strandline_given_nulls` AS ARRAY<STRING>) AS nulls, CAST(__strandline_state.`__strandline_sequence` AS BIGINT) AS seq, __strandline_state.`__strandline_kind` AS kind, __strandline_state.__strandline_file AS row_file, __strandline_state.__strandline_row AS row_pos FROM state AS __strandline_state) AS r SEMI JOIN __strandline_cdc_keys AS k ON r.c0 = k.c0);
+
+-- change __strandline_cdc_entries
+SELECT * FROM __strandline_cdc_entries UNION ALL SELECT (SELECT coalesce(max(rowid), -1) + 1 FROM __strandline_cdc_entries) + monotonically_increasing_id(), q.* FROM (SELECT c0, c1, c2, seq, CAST(kind AS TINYINT) AS kind, CAST(0 AS TINYINT) AS src, nulls AS nulls, CAST(2 AS TINYINT) AS stored, row_file, row_pos FROM __strandline_cdc_known) AS q;
+
+-- make __strandline_cdc_told
+SELECT r.c0, r.c1, r.c2, r.start_seq, r.stop_seq FROM __strandline_cdc_rows AS r ANTI JOIN (SELECT DISTINCT c0, start_seq, true AS is_new FROM __strandline_cdc_hand_rows WHERE change > 0) AS h ON h.c0 = r.c0 AND h.start_seq IS NOT DISTINCT FROM r.start_seq UNION ALL SELECT c0, c1, c2, start_seq, stop_seq FROM __strandline_cdc_hand_rows WHERE change < 0;
+
+-- change __strandline_cdc_entries
+SELECT * FROM __strandline_cdc_entries UNION ALL SELECT (SELECT coalesce(max(rowid), -1) + 1 FROM __strandline_cdc_entries) + monotonically_increasing_id(), q.* FROM (SELECT r.c0, r.c1, r.c2, r.start_seq, CAST(1 AS TINYINT) AS kind, CAST(1 AS TINYINT) AS src, CAST(NULL AS ARRAY<STRING>) AS nulls, CAST(0 AS TINYINT) AS stored, CAST(NULL AS INTEGER) AS row_file, CAST(NULL AS BIGINT) AS row_pos FROM __strandline_cdc_told AS r ANTI JOIN (SELECT c0 FROM __strandline_cdc_known WHERE is_full) AS k ON r.c0 = k.c0) AS q;
+
+-- change __strandline_cdc_entries
+SELECT * FROM __strandline_cdc_entries UNION ALL SELECT (SELECT coalesce(max(rowid), -1) + 1 FROM __strandline_cdc_entries) + monotonically_increasing_id(), q.* FROM (SELECT r.c0 AS c0, CAST(NULL AS DOUBLE) AS c1, CAST(NULL AS STRUCT<`city`: STRING, `tags`: MAP<STRING, INT>>) AS c2, r.stop_seq, CAST(0 AS TINYINT) AS kind, CAST(1 AS TINYINT) AS src, CAST(NULL AS ARRAY<STRING>) AS nulls, CAST(0 AS TINYINT) AS stored, CAST(NULL AS INTEGER) AS row_file, CAST(NULL AS BIGINT) AS row_pos FROM __strandline_cdc_told AS r ANTI JOIN (SELECT c0 FROM __strandline_cdc_known WHERE is_full) AS k ON r.c0 = k.c0 ANTI JOIN __strandline_cdc_told AS n ON n.c0 = r.c0 AND n.start_seq = r.stop_seq WHERE r.stop_seq IS NOT NULL) AS q;
+
+-- make __strandline_cdc_versions
+SELECT r.*, coalesce(h.is_new, false) AS is_new
+FROM (SELECT r.c0, r.c1, r.c2, r.start_seq, r.stop_seq, lead(r.start_seq) OVER (PARTITION BY r.c0 ORDER BY r.start_seq NULLS FIRST) AS next_start
+      FROM __strandline_cdc_rows AS r SEMI JOIN __strandline_cdc_edited AS k ON r.c0 = k.c0) AS r
+LEFT JOIN (SELECT DISTINCT c0, start_seq, true AS is_new FROM __strandline_cdc_hand_rows WHERE change > 0) AS h ON h.c0 = r.c0 AND h.start_seq IS NOT DISTINCT FROM r.start_seq;
+
+-- make __strandline_cdc_spans
+SELECT c0, start_seq, CASE WHEN (next_start IS NOT NULL AND (stop_seq IS NULL OR next_start <= stop_seq)) THEN next_start ELSE stop_seq END AS stop_seq, true AS stands, (next_start IS NOT NULL AND (stop_seq IS NULL OR next_start <= stop_seq)) AS is_cut
+FROM __strandline_cdc_versions WHERE is_new
+UNION ALL SELECT c0, start_seq, stop_seq, false, false FROM __strandline_cdc_hand_rows WHERE change < 0;
+
+-- make __strandline_cdc_hand
+SELECT c0, c1, c2, start_seq AS seq, 4 AS kind, CAST(NULL AS ARRAY<STRING>) AS nulls FROM __strandline_cdc_versions WHERE is_new
+UNION ALL
+SELECT r.c0 AS c0, CAST(NULL AS DOUBLE) AS c1, CAST(NULL AS STRUCT<`city`: STRING, `tags`: MAP<STRING, INT>>) AS c2, r.seq, 5, CAST(NULL AS ARRAY<STRING>) FROM (
+  SELECT c0, stop_seq AS seq FROM __strandline_cdc_spans WHERE stands AND NOT is_cut AND stop_seq IS NOT NULL
+  UNION
+  SELECT h.c0, h.start_seq FROM __strandline_cdc_spans AS h ANTI JOIN __strandline_cdc_versions AS v ON v.c0 = h.c0 AND v.start_seq IS NOT DISTINCT FROM h.start_seq
+  ANTI JOIN (SELECT * FROM __strandline_cdc_spans WHERE stands) AS s ON s.c0 = h.c0 AND (h.start_seq IS NOT NULL AND (s.start_seq IS NULL OR s.start_seq < h.start_seq) AND (s.stop_seq IS NULL OR h.start_seq < s.stop_seq))
+  WHERE NOT h.stands) AS r;
+
+-- make __strandline_cdc_covered
+SELECT entry, c0, seq, kind, src = min(src) OVER (PARTITION BY c0, seq, kind) AS is_first,
+       max(CASE WHEN kind IN (4, 5, 6) THEN 1 ELSE 0 END) OVER (PARTITION BY c0, seq) = 1 AS by_hand
+FROM (SELECT DISTINCT e.rowid AS entry, e.c0, e.seq, e.kind, e.src
+      FROM __strandline_cdc_entries AS e JOIN __strandline_cdc_spans AS s ON s.c0 = e.c0 AND (e.seq IS NOT NULL AND (s.start_seq IS NULL OR s.start_seq < e.seq) AND (s.stop_seq IS NULL OR e.seq < s.stop_seq)) WHERE e.src < 2) AS e
+ANTI JOIN __strandline_cdc_hand AS h ON h.c0 = e.c0 AND h.seq IS NOT DISTINCT FROM e.seq;
+
+-- change __strandline_cdc_hand
+SELECT * FROM __strandline_cdc_hand UNION ALL SELECT * FROM (
+SELECT r.c0 AS c0, CAST(NULL AS DOUBLE) AS c1, CAST(NULL AS STRUCT<`city`: STRING, `tags`: MAP<STRING, INT>>) AS c2, r.seq, 6, CAST(NULL AS ARRAY<STRING>) FROM (SELECT DISTINCT c0, seq FROM __strandline_cdc_covered WHERE by_hand) AS r
+UNION ALL
+SELECT e.c0, e.c1, e.c2, e.seq, CASE c.kind WHEN 0 THEN 7 WHEN 1 THEN 8 WHEN 3 THEN 9 ELSE c.kind END, e.nulls
+FROM __strandline_cdc_covered AS c JOIN __strandline_cdc_entries AS e ON e.rowid = c.entry WHERE c.is_first AND NOT c.by_hand);
+
+-- change __strandline_cdc_entries
+SELECT * FROM __strandline_cdc_entries UNION ALL SELECT (SELECT coalesce(max(rowid), -1) + 1 FROM __strandline_cdc_entries) + monotonically_increasing_id(), q.* FROM (SELECT c0, c1, c2, seq, CAST(kind AS TINYINT) AS kind, CAST(5 AS TINYINT) AS src, nulls AS nulls, CAST(0 AS TINYINT) AS stored, CAST(NULL AS INTEGER) AS row_file, CAST(NULL AS BIGINT) AS row_pos FROM __strandline_cdc_hand) AS q;
+
+-- ===== settle =====
+
+-- make __strandline_cdc_superseded
+SELECT e.c0, e.c1, e.c2, e.seq, e.kind, e.nulls, e.rowid AS entry FROM __strandline_cdc_entries AS e WHERE e.kind >= 7 AND NOT (e.src < 2 AND EXISTS (SELECT 1 FROM __strandline_cdc_hand AS h WHERE h.c0 = e.c0 AND h.seq IS NOT DISTINCT FROM e.seq));
+
+-- make __strandline_cdc_outdone
+-- only if SELECT count(*) FROM __strandline_cdc_superseded
+SELECT DISTINCT e.rowid AS entry FROM __strandline_cdc_entries AS e JOIN __strandline_cdc_superseded AS k ON e.c0 = k.c0 AND e.seq IS NOT DISTINCT FROM k.seq
+WHERE e.src = 2 AND ((e.kind = 0 AND k.kind IN (7, 8)) OR (e.kind = 3 AND k.kind = 9)
+                        OR (e.kind = 1 AND k.kind = 8 AND NOT (CASE WHEN (CASE WHEN e.c2 IS NOT NULL THEN named_struct('city', (e.c2).`city`, 'tags', sort_array(transform(map_entries((e.c2).`tags`), __strandline_x0 -> named_struct('p0', (__strandline_x0).`key`, 'p1', (__strandline_x0).`value`)))) END IS DISTINCT FROM CASE WHEN k.c2 IS NOT NULL THEN named_struct('city', (k.c2).`city`, 'tags', sort_array(transform(map_entries((k.c2).`tags`), __strandline_x0 -> named_struct('p0', (__strandline_x0).`key`, 'p1', (__strandline_x0).`value`)))) END) THEN (CASE WHEN e.c2 IS NULL THEN false WHEN k.c2 IS NULL THEN true ELSE CASE WHEN e.c2 IS NOT NULL THEN named_struct('p0', (e.c2).`city` IS NOT NULL, 'p1', (e.c2).`city`, 'p2', (e.c2).`tags` IS NOT NULL, 'p3', sort_array(transform(map_entries((e.c2).`tags`), __strandline_x0 -> named_struct('p0', (__strandline_x0).`key`, 'p1', (__strandline_x0).`value` IS NOT NULL, 'p2', (__strandline_x0).`value`)))) END > CASE WHEN k.c2 IS NOT NULL THEN named_struct('p0', (k.c2).`city` IS NOT NULL, 'p1', (k.c2).`city`, 'p2', (k.c2).`tags` IS NOT NULL, 'p3', sort_array(transform(map_entries((k.c2).`tags`), __strandline_x0 -> named_struct('p0', (__strandline_x0).`key`, 'p1', (__strandline_x0).`value` IS NOT NULL, 'p2', (__strandline_x0).`value`)))) END END) WHEN (e.c1 IS DISTINCT FROM k.c1) THEN (CASE WHEN e.c1 IS NULL THEN false WHEN k.c1 IS NULL THEN true ELSE e.c1 > k.c1 END) WHEN CAST(e.c2 AS STRING) IS DISTINCT FROM CAST(k.c2 AS STRING) THEN coalesce(CAST(e.c2 AS STRING) > CAST(k.c2 AS STRING), false) WHEN CAST(e.c1 AS STRING) IS DISTINCT FROM CAST(k.c1 AS STRING) THEN coalesce(CAST(e.c1 AS STRING) > CAST(k.c1 AS STRING), false) ELSE false END AND NOT ((CASE WHEN e.c2 IS NOT NULL THEN named_struct('city', (e.c2).`city`, 'tags', sort_array(transform(map_entries((e.c2).`tags`), __strandline_x0 -> named_struct('p0', (__strandline_x0).`key`, 'p1', (__strandline_x0).`value`)))) END IS NOT DISTINCT FROM CASE WHEN k.c2 IS NOT NULL THEN named_struct('city', (k.c2).`city`, 'tags', sort_array(transform(map_entries((k.c2).`tags`), __strandline_x0 -> named_struct('p0', (__strandline_x0).`key`, 'p1', (__strandline_x0).`value`)))) END) AND (e.c1 IS NOT DISTINCT FROM k.c1)))));
+
+-- make __strandline_cdc_winning
+-- only if SELECT count(*) FROM __strandline_cdc_superseded
+SELECT e.rowid AS entry, max(CASE WHEN ((CASE WHEN k.c2 IS NOT NULL THEN true END) IS NOT NULL OR coalesce(array_contains(k.nulls, 'place'), false)) AND NOT (CASE WHEN CASE WHEN e.c2 IS NOT NULL THEN true END IS NULL THEN false WHEN CASE WHEN k.c2 IS NOT NULL THEN true END IS NULL THEN true ELSE CASE WHEN e.c2 IS NOT NULL THEN true END > CASE WHEN k.c2 IS NOT NULL THEN true END END) THEN 1 ELSE 0 END) = 0 AND max(CASE WHEN ((CASE WHEN e.c2 IS NOT NULL THEN true END) IS NOT NULL OR coalesce(array_contains(e.nulls, 'place'), false)) THEN 1 ELSE 0 END) = 1 AS b0, max(CASE WHEN (((k.c2).`city`) IS NOT NULL OR coalesce(array_contains(k.nulls, 'place.city'), false)) AND NOT (CASE WHEN (e.c2).`city` IS NULL THEN false WHEN (k.c2).`city` IS NULL THEN true ELSE (e.c2).`city` > (k.c2).`city` END) THEN 1 ELSE 0 END) = 0 AND max(CASE WHEN (((e.c2).`city`) IS NOT NULL OR coalesce(array_contains(e.nulls, 'place.city'), false)) THEN 1 ELSE 0 END) = 1 AS b1, max(CASE WHEN (((k.c2).`tags`) IS NOT NULL OR coalesce(array_contains(k.nulls, 'place.tags'), false)) AND NOT (CASE WHEN (e.c2).`tags` IS NULL THEN false WHEN (k.c2).`tags` IS NULL THEN true ELSE sort_array(transform(map_entries((e.c2).`tags`), __strandline_x0 -> named_struct('p0', (__strandline_x0).`key`, 'p1', (__strandline_x0).`value` IS NOT NULL, 'p2', (__strandline_x0).`value`))) > sort_array(transform(map_entries((k.c2).`tags`), __strandline_x0 -> named_struct('p0', (__strandline_x0).`key`, 'p1', (__strandline_x0).`value` IS NOT NULL, 'p2', (__strandline_x0).`value`))) END) THEN 1 ELSE 0 END) = 0 AND max(CASE WHEN (((e.c2).`tags`) IS NOT NULL OR coalesce(array_contains(e.nulls, 'place.tags'), false)) THEN 1 ELSE 0 END) = 1 AS b2, max(CASE WHEN ((k.c1) IS NOT NULL OR coalesce(array_contains(k.nulls, 'weight'), false)) AND NOT (CASE WHEN e.c1 IS NULL THEN false WHEN k.c1 IS NULL THEN true ELSE e.c1 > k.c1 END) THEN 1 ELSE 0 END) = 0 AND max(CASE WHEN ((e.c1) IS NOT NULL OR coalesce(array_contains(e.nulls, 'weight'), false)) THEN 1 ELSE 0 END) = 1 AS b3 FROM __strandline_cdc_entries AS e JOIN __strandline_cdc_superseded AS k ON e.c0 = k.c0 AND e.seq IS NOT DISTINCT FROM k.seq
+WHERE e.src = 2 AND e.kind = 3 AND k.kind = 9 GROUP BY e.rowid;
+
+-- make __strandline_cdc_rest
+-- only if SELECT count(*) FROM __strandline_cdc_superseded
+SELECT e.c0, e.seq, CASE WHEN w.b0 OR (w.b1 AND ((e.c2).`city`) IS NOT NULL) OR (w.b2 AND ((e.c2).`tags`) IS NOT NULL) THEN CASE WHEN e.c2 IS NOT NULL THEN true END END AS l0, (w.b0 OR (w.b1 AND ((e.c2).`city`) IS NOT NULL) OR (w.b2 AND ((e.c2).`tags`) IS NOT NULL)) AS g0, CASE WHEN w.b1 THEN (e.c2).`city` END AS l1, (w.b1) AS g1, CASE WHEN w.b2 THEN (e.c2).`tags` END AS l2, (w.b2) AS g2, CASE WHEN w.b3 THEN e.c1 END AS l3, (w.b3) AS g3 FROM __strandline_cdc_entries AS e JOIN __strandline_cdc_winning AS w ON w.entry = e.rowid WHERE w.b0 OR w.b1 OR w.b2 OR w.b3;
+
+-- change __strandline_cdc_entries
+-- only if SELECT count(*) FROM __strandline_cdc_superseded
+SELECT * FROM __strandline_cdc_entries UNION ALL SELECT (SELECT coalesce(max(rowid), -1) + 1 FROM __strandline_cdc_entries) + monotonically_increasing_id(), q.* FROM (SELECT m.c0 AS c0, m.l3 AS c1, CASE WHEN m.l0 THEN named_struct('city', m.l1, 'tags', m.l2) END AS c2, m.seq, CAST(3 AS TINYINT) AS kind, CAST(4 AS TINYINT) AS src, nullif(filter(CAST(array(CASE WHEN m.g0 AND m.l0 IS NULL THEN 'place' END, CASE WHEN m.g1 AND m.l1 IS NULL THEN 'place.city' END, CASE WHEN m.g2 AND m.l2 IS NULL THEN 'place.tags' END, CASE WHEN m.g3 AND m.l3 IS NULL THEN 'weight' END) AS ARRAY<STRING>), __strandline_x0 -> __strandline_x0 IS NOT NULL), CAST(array() AS ARRAY<STRING>)) AS nulls, CAST(0 AS TINYINT) AS stored, CAST(NULL AS INTEGER) AS row_file, CAST(NULL AS BIGINT) AS row_pos FROM __strandline_cdc_rest AS m) AS q;
+
+-- make __strandline_cdc_places
+SELECT entry, c0, seq, kind, src, count(*) OVER (PARTITION BY c0, seq, kind) AS n
+FROM (SELECT e.rowid AS entry, c0, seq, kind, src,
+             max(CASE WHEN kind >= 4 THEN 1 ELSE 0 END) OVER (PARTITION BY c0, seq) AS by_hand,
+             min(src) OVER (PARTITION BY c0, seq, kind) AS first_src
+      FROM __strandline_cdc_entries AS e ANTI JOIN __strandline_cdc_outdone AS o ON o.entry = e.rowid WHERE true AND NOT (e.src < 2 AND EXISTS (SELECT 1 FROM __strandline_cdc_hand AS h WHERE h.c0 = e.c0 AND h.seq IS NOT DISTINCT FROM e.seq)) AND kind < 7)
+WHERE (by_hand = 0 OR kind >= 4) AND NOT (src = 1 AND first_src = 0);
+
+-- make __strandline_cdc_chosen
+SELECT c0, seq, kind, entry, src FROM __strandline_cdc_places WHERE n = 1
+UNION ALL
+SELECT c0, seq, kind, entry, src FROM (
+  SELECT p.*, row_number() OVER (PARTITION BY p.c0, p.seq, p.kind ORDER BY p.src, p.entry) AS standing FROM __strandline_cdc_places AS p WHERE n > 1 AND kind NOT IN (1, 3))
+WHERE standing = 1;
+
+-- make __strandline_cdc_tied
+-- only if SELECT count(*) FROM __strandline_cdc_places WHERE n > 1 AND kind = 1
+SELECT p.c0, p.seq, p.entry, p.src, e.c2, e.c1, row_number() OVER (PARTITION BY p.c0, p.seq, p.kind ORDER BY CASE WHEN e.c2 IS NOT NULL THEN named_struct('p0', (e.c2).`city` IS NOT NULL, 'p1', (e.c2).`city`, 'p2', (e.c2).`tags` IS NOT NULL, 'p3', sort_array(transform(map_entries((e.c2).`tags`), __strandline_x0 -> named_struct('p0', (__strandline_x0).`key`, 'p1', (__strandline_x0).`value` IS NOT NULL, 'p2', (__strandline_x0).`value`)))) END DESC NULLS LAST, e.c1 DESC NULLS LAST, CAST(e.c2 AS STRING) DESC NULLS LAST, CAST(e.c1 AS STRING) DESC NULLS LAST, p.src, p.entry) AS standing
+FROM __strandline_cdc_places AS p JOIN __strandline_cdc_entries AS e ON e.rowid = p.entry WHERE p.n > 1 AND p.kind = 1;
+
+-- change __strandline_cdc_chosen
+SELECT * FROM __strandline_cdc_chosen UNION ALL SELECT * FROM (SELECT c0, seq, CAST(1 AS TINYINT), entry, src FROM __strandline_cdc_tied WHERE standing = 1);
+
+-- make __strandline_cdc_conflicts
+-- only if SELECT count(*) FROM __strandline_cdc_places WHERE n > 1 AND kind = 1
+SELECT DISTINCT x.c0, x.seq FROM __strandline_cdc_tied AS x JOIN __strandline_cdc_tied AS y ON x.c0 = y.c0 AND x.seq IS NOT DISTINCT FROM y.seq AND y.standing = 1 WHERE NOT ((CASE WHEN x.c2 IS NOT NULL THEN named_struct('city', (x.c2).`city`, 'tags', sort_array(transform(map_entries((x.c2).`tags`), __strandline_x0 -> named_struct('p0', (__strandline_x0).`key`, 'p1', (__strandline_x0).`value`)))) END IS NOT DISTINCT FROM CASE WHEN y.c2 IS NOT NULL THEN named_struct('city', (y.c2).`city`, 'tags', sort_array(transform(map_entries((y.c2).`tags`), __strandline_x0 -> named_struct('p0', (__strandline_x0).`key`, 'p1', (__strandline_x0).`value`)))) END) AND (x.c1 IS NOT DISTINCT FROM y.c1));
+
+-- make __strandline_cdc_merged
+-- only if SELECT count(*) FROM __strandline_cdc_places WHERE n > 1 AND kind = 3
+SELECT c0, seq, min(CASE WHEN src = 0 THEN entry END) AS known_entry, (false OR (count(l0) > 0 AND max(CASE WHEN g0 AND l0 IS NULL THEN 1 ELSE 0 END) = 1) OR min(l0) IS DISTINCT FROM max(l0) OR (count(l1) > 0 AND max(CASE WHEN g1 AND l1 IS NULL THEN 1 ELSE 0 END) = 1) OR min(l1) IS DISTINCT FROM max(l1) OR (count(l2) > 0 AND max(CASE WHEN g2 AND l2 IS NULL THEN 1 ELSE 0 END) = 1) OR min(sort_array(transform(map_entries(l2), __strandline_x0 -> named_struct('p0', (__strandline_x0).`key`, 'p1', (__strandline_x0).`value` IS NOT NULL, 'p2', (__strandline_x0).`value`)))) IS DISTINCT FROM max(sort_array(transform(map_entries(l2), __strandline_x0 -> named_struct('p0', (__strandline_x0).`key`, 'p1', (__strandline_x0).`value` IS NOT NULL, 'p2', (__strandline_x0).`value`)))) OR (count(l3) > 0 AND max(CASE WHEN g3 AND l3 IS NULL THEN 1 ELSE 0 END) = 1) OR min(l3) IS DISTINCT FROM max(l3)) AS conflict, max_by(l0, l0) AS l0, max(CASE WHEN g0 THEN 1 ELSE 0 END) = 1 AS g0, max_by(l1, l1) AS l1, max(CASE WHEN g1 THEN 1 ELSE 0 END) = 1 AS g1, (max_by(CASE WHEN true THEN named_struct('v', l2) END, named_struct('p0', sort_array(transform(map_entries(l2), __strandline_x0 -> named_struct('p0', (__strandline_x0).`key`, 'p1', (__strandline_x0).`value` IS NOT NULL, 'p2', (__strandline_x0).`value`))), 'p1', CAST(l2 AS STRING)))).`v` AS l2, max(CASE WHEN g2 THEN 1 ELSE 0 END) = 1 AS g2, (max_by(CASE WHEN true THEN named_struct('v', l3) END, named_struct('p0', l3, 'p1', CAST(l3 AS STRING)))).`v` AS l3, max(CASE WHEN g3 THEN 1 ELSE 0 END) = 1 AS g3
+FROM (SELECT p.c0, p.seq, p.src, p.entry, CASE WHEN e.c2 IS NOT NULL THEN true END AS l0, ((CASE WHEN e.c2 IS NOT NULL THEN true END) IS NOT NULL OR coalesce(array_contains(e.nulls, 'place'), false)) AS g0, (e.c2).`city` AS l1, (((e.c2).`city`) IS NOT NULL OR coalesce(array_contains(e.nulls, 'place.city'), false)) AS g1, (e.c2).`tags` AS l2, (((e.c2).`tags`) IS NOT NULL OR coalesce(array_contains(e.nulls, 'place.tags'), false)) AS g2, e.c1 AS l3, ((e.c1) IS NOT NULL OR coalesce(array_contains(e.nulls, 'weight'), false)) AS g3 FROM __strandline_cdc_places AS p JOIN __strandline_cdc_entries AS e ON e.rowid = p.entry
+      WHERE p.n > 1 AND p.kind = 3)
+GROUP BY c0, seq;
+
+-- change __strandline_cdc_entries
+-- only if SELECT count(*) FROM __strandline_cdc_places WHERE n > 1 AND kind = 3
+SELECT * FROM __strandline_cdc_entries UNION ALL SELECT (SELECT coalesce(max(rowid), -1) + 1 FROM __strandline_cdc_entries) + monotonically_increasing_id(), q.* FROM (SELECT m.c0 AS c0, m.l3 AS c1, CASE WHEN m.l0 THEN named_struct('city', m.l1, 'tags', m.l2) END AS c2, m.seq, CAST(3 AS TINYINT) AS kind, CAST(3 AS TINYINT) AS src, nullif(filter(CAST(array(CASE WHEN m.g0 AND m.l0 IS NULL THEN 'place' END, CASE WHEN m.g1 AND m.l1 IS NULL THEN 'place.city' END, CASE WHEN m.g2 AND m.l2 IS NULL THEN 'place.tags' END, CASE WHEN m.g3 AND m.l3 IS NULL THEN 'weight' END) AS ARRAY<STRING>), __strandline_x0 -> __strandline_x0 IS NOT NULL), CAST(array() AS ARRAY<STRING>)) AS nulls, CAST(0 AS TINYINT) AS stored, CAST(NULL AS INTEGER) AS row_file, CAST(NULL AS BIGINT) AS row_pos FROM __strandline_cdc_merged AS m) AS q;
+
+-- change __strandline_cdc_chosen
+-- only if SELECT count(*) FROM __strandline_cdc_places WHERE n > 1 AND kind = 3
+SELECT * FROM __strandline_cdc_chosen UNION ALL SELECT * FROM (
+SELECT c0, seq, CAST(3 AS TINYINT), CASE WHEN is_same THEN known_entry ELSE entry END,
+       CAST(CASE WHEN is_same THEN 0 ELSE 3 END AS TINYINT)
+FROM (SELECT m.c0, m.seq, m.known_entry, e.rowid AS entry, m.known_entry IS NOT NULL AND true AND m.g0 = ((CASE WHEN k.c2 IS NOT NULL THEN true END) IS NOT NULL OR coalesce(array_contains(k.nulls, 'place'), false)) AND (m.l0 IS NOT DISTINCT FROM CASE WHEN k.c2 IS NOT NULL THEN true END) AND m.g1 = (((k.c2).`city`) IS NOT NULL OR coalesce(array_contains(k.nulls, 'place.city'), false)) AND (m.l1 IS NOT DISTINCT FROM (k.c2).`city`) AND m.g2 = (((k.c2).`tags`) IS NOT NULL OR coalesce(array_contains(k.nulls, 'place.tags'), false)) AND ((sort_array(transform(map_entries(m.l2), __strandline_x0 -> named_struct('p0', (__strandline_x0).`key`, 'p1', (__strandline_x0).`value`))) IS NOT DISTINCT FROM sort_array(transform(map_entries((k.c2).`tags`), __strandline_x0 -> named_struct('p0', (__strandline_x0).`key`, 'p1', (__strandline_x0).`value`)))) AND CAST(m.l2 AS STRING) IS NOT DISTINCT FROM CAST((k.c2).`tags` AS STRING)) AND m.g3 = ((k.c1) IS NOT NULL OR coalesce(array_contains(k.nulls, 'weight'), false)) AND ((m.l3 IS NOT DISTINCT FROM k.c1) AND CAST(m.l3 AS STRING) IS NOT DISTINCT FROM CAST(k.c1 AS STRING)) AS is_same
+      FROM __strandline_cdc_merged AS m JOIN __strandline_cdc_entries AS e ON m.c0 = e.c0 AND m.seq IS NOT DISTINCT FROM e.seq LEFT JOIN __strandline_cdc_entries AS k ON k.rowid = m.known_entry
+      WHERE e.src = 3));
+
+-- change __strandline_cdc_conflicts
+SELECT * FROM __strandline_cdc_conflicts UNION ALL SELECT * FROM (SELECT c0, seq FROM __strandline_cdc_merged WHERE conflict);
+
+-- make __strandline_cdc_changed
+SELECT DISTINCT c0 FROM __strandline_cdc_chosen WHERE src >= 2 UNION SELECT c0 FROM __strandline_cdc_edited;
+
+-- ===== fold =====
+
+-- make __strandline_cdc_moments
+SELECT c0, seq, max(CASE WHEN kind IN (1, 4) THEN entry END) AS w, max(CASE WHEN kind = 3 THEN entry END) AS p,
+       max(CASE WHEN kind IN (0, 5) THEN entry END) AS d
+FROM __strandline_cdc_chosen AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c0 = k.c0 WHERE kind <> 6 GROUP BY c0, seq;
+
+-- make __strandline_cdc_filled
+SELECT l.c0, l.seq, CASE WHEN l.f0 THEN named_struct('city', l.f1, 'tags', l.f2) END AS c2, l.f3 AS c1, l.up, l.w, l.p, l.d
+FROM (SELECT *, (last_value(b0) IGNORE NULLS OVER so_far).`v` AS f0, (last_value(b1) IGNORE NULLS OVER so_far).`v` AS f1, (last_value(b2) IGNORE NULLS OVER so_far).`v` AS f2, (last_value(b3) IGNORE NULLS OVER so_far).`v` AS f3
+      FROM (SELECT l.c0, l.seq, l.w IS NOT NULL OR l.p IS NOT NULL AS up, l.w, l.p, l.d, coalesce(CASE WHEN ((CASE WHEN p.c2 IS NOT NULL THEN true END) IS NOT NULL OR coalesce(array_contains(p.nulls, 'place'), false)) THEN named_struct('v', CASE WHEN p.c2 IS NOT NULL THEN true END) END, CASE WHEN l.begins THEN named_struct('v', CASE WHEN w.c2 IS NOT NULL THEN true END) END) AS b0, coalesce(CASE WHEN (((p.c2).`city`) IS NOT NULL OR coalesce(array_contains(p.nulls, 'place.city'), false)) THEN named_struct('v', (p.c2).`city`) END, CASE WHEN l.begins THEN named_struct('v', (w.c2).`city`) END) AS b1, coalesce(CASE WHEN (((p.c2).`tags`) IS NOT NULL OR coalesce(array_contains(p.nulls, 'place.tags'), false)) THEN named_struct('v', (p.c2).`tags`) END, CASE WHEN l.begins THEN named_struct('v', (w.c2).`tags`) END) AS b2, coalesce(CASE WHEN ((p.c1) IS NOT NULL OR coalesce(array_contains(p.nulls, 'weight'), false)) THEN named_struct('v', p.c1) END, CASE WHEN l.begins THEN named_struct('v', w.c1) END) AS b3
+            FROM (SELECT *, w IS NOT NULL OR d IS NOT NULL OR (c0 IS DISTINCT FROM lag(c0) OVER k) AS begins FROM (SELECT * FROM __strandline_cdc_moments) WINDOW k AS (PARTITION BY c0 ORDER BY seq NULLS FIRST)) AS l
+            LEFT JOIN __strandline_cdc_entries AS w ON w.rowid = l.w LEFT JOIN __strandline_cdc_entries AS p ON p.rowid = l.p)
+      WINDOW so_far AS (PARTITION BY c0 ORDER BY seq NULLS FIRST ROWS UNBOUNDED PRECEDING)) AS l;
+
+-- make __strandline_cdc_line
+SELECT c0, c2, c1, seq, up, w, d, starts, (last_value(CASE WHEN starts THEN named_struct('v', seq) END) IGNORE NULLS OVER (PARTITION BY c0 ORDER BY seq NULLS FIRST ROWS UNBOUNDED PRECEDING)).`v` AS start_seq,
+       up AND NOT lead(continues, 1, false) OVER k AS ends, CASE WHEN NOT lead(is_first, 1, true) OVER k THEN lead(seq) OVER k END AS next_seq,
+       NOT up AND NOT coalesce(up_before, false) AS hidden
+FROM (SELECT *, up AND NOT continues AS starts
+      FROM (SELECT *, coalesce(up AND up_before AND (CASE WHEN c2 IS NOT NULL THEN named_struct('city', (c2).`city`, 'tags', sort_array(transform(map_entries((c2).`tags`), __strandline_x0 -> named_struct('p0', (__strandline_x0).`key`, 'p1', (__strandline_x0).`value`)))) END IS NOT DISTINCT FROM CASE WHEN b_c2 IS NOT NULL THEN named_struct('city', (b_c2).`city`, 'tags', sort_array(transform(map_entries((b_c2).`tags`), __strandline_x0 -> named_struct('p0', (__strandline_x0).`key`, 'p1', (__strandline_x0).`value`)))) END) AND (c1 IS NOT DISTINCT FROM b_c1), false) AS continues
+            FROM (SELECT *, CASE WHEN NOT is_first THEN was_up END AS up_before
+                  FROM (SELECT *, (c0 IS DISTINCT FROM lag(c0) OVER k) AS is_first, lag(up) OVER k AS was_up, lag(c2) OVER k AS b_c2, lag(c1) OVER k AS b_c1 FROM __strandline_cdc_filled WINDOW k AS (PARTITION BY c0 ORDER BY seq NULLS FIRST)))))
+WINDOW k AS (PARTITION BY c0 ORDER BY seq NULLS FIRST);
+
+-- make __strandline_cdc_result
+SELECT monotonically_increasing_id() AS rowid, q.* FROM (SELECT c0, c2, c1, start_seq, next_seq AS stop_seq FROM __strandline_cdc_line WHERE ends) AS q;
+
+-- ===== diff =====
+
+-- make __strandline_cdc_matched
+SELECT n.rowid AS number, o.old AS old, CASE WHEN (n.start_seq IS NOT NULL OR n.stop_seq IS NOT DISTINCT FROM o.stop_seq) THEN o.row_id END AS row_id,
+       o.old IS NOT NULL AND (n.start_seq IS NOT NULL OR n.stop_seq IS NOT DISTINCT FROM o.stop_seq) AS lives, o.old IS NOT NULL AND n.stop_seq IS NOT DISTINCT FROM o.stop_seq AND (((CASE WHEN n.c2 IS NOT NULL THEN named_struct('city', (n.c2).`city`, 'tags', sort_array(transform(map_entries((n.c2).`tags`), __strandline_x0 -> named_struct('p0', (__strandline_x0).`key`, 'p1', (__strandline_x0).`value`)))) END IS NOT DISTINCT FROM CASE WHEN o.c2 IS NOT NULL THEN named_struct('city', (o.c2).`city`, 'tags', sort_array(transform(map_entries((o.c2).`tags`), __strandline_x0 -> named_struct('p0', (__strandline_x0).`key`, 'p1', (__strandline_x0).`value`)))) END) AND (n.c1 IS NOT DISTINCT FROM o.c1)) AND CAST(n.c2 AS STRING) IS NOT DISTINCT FROM CAST(o.c2 AS STRING) AND CAST(n.c1 AS STRING) IS NOT DISTINCT FROM CAST(o.c1 AS STRING)) AS is_same
+FROM __strandline_cdc_result AS n LEFT JOIN (SELECT *, rowid AS old FROM __strandline_cdc_rows) AS o ON n.c0 = o.c0 AND n.start_seq IS NOT DISTINCT FROM o.start_seq;
+
+-- make __strandline_cdc_full_keys
+SELECT DISTINCT c0 FROM __strandline_cdc_moments WHERE p IS NOT NULL;
+
+-- make __strandline_cdc_needed
+SELECT entry, false AS bare FROM (
+  SELECT r.w AS entry FROM __strandline_cdc_moments AS r SEMI JOIN __strandline_cdc_full_keys AS f ON r.c0 = f.c0
+  UNION ALL SELECT r.p FROM __strandline_cdc_moments AS r SEMI JOIN __strandline_cdc_full_keys AS f ON r.c0 = f.c0
+  UNION ALL SELECT r.d FROM __strandline_cdc_moments AS r SEMI JOIN __strandline_cdc_full_keys AS f ON r.c0 = f.c0 WHERE r.w IS NULL)
+WHERE entry IS NOT NULL
+UNION ALL
+SELECT e.rowid, false FROM __strandline_cdc_line AS l JOIN __strandline_cdc_entries AS e ON e.rowid = l.w ANTI JOIN __strandline_cdc_full_keys AS f ON l.c0 = f.c0
+WHERE NOT (l.starts AND l.ends) OR e.kind = 4
+UNION ALL
+SELECT e.rowid, false FROM __strandline_cdc_line AS l JOIN __strandline_cdc_entries AS e ON e.rowid = l.d ANTI JOIN __strandline_cdc_full_keys AS f ON l.c0 = f.c0
+WHERE l.hidden OR e.kind = 5
+UNION ALL
+SELECT entry, false FROM __strandline_cdc_chosen AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c0 = k.c0 WHERE kind = 6
+UNION ALL SELECT entry, false FROM __strandline_cdc_superseded AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c0 = k.c0;
+
+-- ===== write =====
+
+-- target new
+SELECT r.c0 AS `id`, r.c1 AS `weight`, r.c2 AS `place`, r.start_seq AS `__START_AT`, r.stop_seq AS `__END_AT`, m.row_id AS __strandline_row_id, CAST(NULL AS BIGINT) AS __strandline_row_commit_version FROM (SELECT * FROM __strandline_cdc_matched WHERE NOT is_same) AS m JOIN __strandline_cdc_result AS r ON r.rowid = m.number;
+
+-- target dead
+SELECT o.row_file AS __strandline_file, o.row_pos AS __strandline_row FROM (SELECT r.rowid AS old, r.row_file, r.row_pos FROM __strandline_cdc_rows AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c0 = k.c0) AS o ANTI JOIN (SELECT old FROM __strandline_cdc_matched WHERE is_same) AS m ON m.old = o.old;
+
+-- state new
+SELECT e.c0 AS `id`, e.seq AS `__strandline_sequence`, e.kind AS `__strandline_kind`, e.nulls AS `__strandline_given_nulls`, CASE WHEN NOT n.bare AND e.kind NOT IN (0, 5, 6, 7) THEN e.c1 END AS `weight`, CASE WHEN NOT n.bare AND e.kind NOT IN (0, 5, 6, 7) THEN e.c2 END AS `place` FROM __strandline_cdc_needed AS n JOIN __strandline_cdc_entries AS e ON e.rowid = n.entry WHERE NOT (e.stored = 2 OR (e.stored = 1 AND n.bare));
+
+-- state dead
+SELECT r.row_file AS __strandline_file, r.row_pos AS __strandline_row FROM (SELECT *, rowid AS entry FROM __strandline_cdc_entries) AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c0 = k.c0 ANTI JOIN (SELECT n.entry FROM __strandline_cdc_needed AS n JOIN __strandline_cdc_entries AS e ON e.rowid = n.entry WHERE (e.stored = 2 OR (e.stored = 1 AND n.bare))) AS s ON s.entry = r.entry WHERE r.row_file IS NOT NULL;
+
+-- metrics
+SELECT
+  (SELECT count(*) FROM __strandline_cdc_matched WHERE NOT is_same) AS num_upserted_rows,
+  (SELECT count(*) FROM (SELECT o.row_file AS __strandline_file, o.row_pos AS __strandline_row FROM (SELECT r.rowid AS old, r.row_file, r.row_pos FROM __strandline_cdc_rows AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c0 = k.c0) AS o ANTI JOIN (SELECT old FROM __strandline_cdc_matched WHERE is_same) AS m ON m.old = o.old)) - (SELECT count(*) FROM __strandline_cdc_matched WHERE NOT is_same AND lives) AS num_deleted_rows,
+  (SELECT count(*) FROM __strandline_cdc_events) AS num_input_rows,
+  (SELECT count(*) FROM (
+     SELECT e.seq, k.known FROM __strandline_cdc_events AS e
+     LEFT JOIN (SELECT c0, max_by(seq, seq) AS known FROM (SELECT c0, seq FROM __strandline_cdc_entries WHERE src < 2 UNION ALL SELECT c0, seq FROM __strandline_cdc_hand) GROUP BY c0) AS k
+       ON e.kind <> 2 AND e.c0 = k.c0) AS e WHERE coalesce(seq < known, false)) AS num_late_rows,
+  (SELECT count(*) FROM (SELECT DISTINCT * FROM __strandline_cdc_conflicts)) AS num_sequence_conflicts,
+  (SELECT min(concat_ws(', ', 'id = ' || coalesce(CAST(x.c0 AS STRING), 'NULL')) || ', sequence = ' || CAST(x.seq AS STRING)) FROM __strandline_cdc_conflicts AS x) AS conflict_example;
