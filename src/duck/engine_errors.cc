@@ -135,6 +135,11 @@ const std::vector<Message>& messages() {
        "column '$1' is declared as $2, and a row of that database has the $4 '$3' there: correct "
        "it, "
        "or read a view of the database that casts the column"},
+      // What jdbc.cc has PostgreSQL say.
+      {R"re([\s\S]*"misfit: ([\s\S]*?) of column '([\s\S]*?)' does not fit ([A-Z]+\S*?)")re",
+       "VALUE_OUT_OF_TYPE",
+       "column '$2' of that database has $1, which does not fit $3: read it as text or rounded, by "
+       "a query"},
       {R"re(Failure in decode)re", "INVALID_UTF8_STRING",
        "bytes that are to become a string are not UTF-8: keep them BINARY, or use hex"},
       {R"re(Date out of range: (\S+))re", "DATETIME_FIELD_OUT_OF_BOUNDS", "$1 is no date"},

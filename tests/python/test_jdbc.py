@@ -122,6 +122,31 @@ def test_postgres_types(spark, postgres):
         "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", '{"a": 1}', "fine", [1, 2], "01:02:03")  # fmt: skip
 
 
+POSTGRES_MISFITS = [
+    "'NaN'::numeric", "'NaN'::numeric(10,2)", "'Infinity'::numeric", "1e-19::numeric", "1.23456789012345678951::numeric",
+    "1e20::numeric", "ARRAY['NaN'::numeric(10,2), 1]", "ARRAY[1e-19::numeric]", "'294247-01-10 04:00:55+00'::timestamptz",
+    "'294276-12-31'::timestamp", "ARRAY[NULL, '294276-12-31'::timestamptz]"]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", POSTGRES_MISFITS)
+def test_values_of_postgres_that_delta_lacks(value, spark, postgres):
+    for query in (f"SELECT {value} AS x", f"SELECT i, {value} AS x FROM generate_series(1, 3) AS i"):
+        with pytest.raises(strandline.StrandlineError) as caught:
+            reader(spark, postgres, query=query).load().collect()
+        if "numeric field overflow" not in caught.value.message:
+            assert caught.value.code == "VALUE_OUT_OF_TYPE" and "column 'x' of that database has " in caught.value.message
+
+
+def test_numbers_of_postgres_that_just_fit(spark, postgres):
+    query = ("SELECT 0.1234567890123456780::numeric AS a, ARRAY[12345678901234567890.123::numeric, NULL] AS b, NULL::numeric AS c, "
+             "ARRAY[1.5::float8] AS d, '294247-01-10 04:00:53.999999'::timestamp::text AS e")
+    frame = reader(spark, postgres, query=query).load()
+    assert [type for _, type in frame.dtypes] == [
+        "DECIMAL(38,18)", "ARRAY<DECIMAL(38,18)>", "DECIMAL(38,18)", "ARRAY<DOUBLE>", "STRING"]
+    assert tuple(frame.first()) == (
+        Decimal("0.123456789012345678"), [Decimal("12345678901234567890.123"), None], None, [1.5], "294247-01-10 04:00:53.999999")
+
+
 def test_postgres_tables_and_queries(spark, postgres):
     postgres.run("CREATE TABLE people (id int, name text); INSERT INTO people SELECT i, 'n' || i FROM generate_series(1, 5000) i;"
                  "CREATE SCHEMA other; CREATE TABLE other.people AS SELECT 7 AS id;")  # fmt: skip
