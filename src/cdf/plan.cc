@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "cdf/commit_changes.h"
 #include "cdf/readable.h"
+#include "delta/commit_times.h"
 #include "delta/features.h"
 #include "delta/log_files.h"
 #include "delta/row_id_columns.h"
@@ -71,6 +72,7 @@ class Planner {
     SL_ASSIGN(latest_, table_.snapshot());
     SL_TRY(delta::check_feed_readable(latest_->protocol, table_.path()));
     SL_ASSIGN(log_, delta::list_log(table_.store().get(), table_.path()));
+    times_.emplace(table_, *latest_, log_);
     return {};
   }
 
@@ -79,7 +81,6 @@ class Planner {
   Result<std::optional<Version>> resolve_start();
   Result<Version> resolve_end(const Bound& end);
   Version earliest() const;
-  Result<int64_t> commit_time(Version version, const std::vector<Action>* actions);
   Error too_late(const char* what, int64_t us) const;
 
   Status read_commits();
@@ -98,7 +99,7 @@ class Planner {
   const RangeRequest& request_;
   std::shared_ptr<const Snapshot> latest_;
   delta::LogFiles log_;
-  std::map<Version, int64_t> file_times_;
+  std::optional<delta::CommitTimes> times_;
   ChangePlan plan_;
   // The start's, then one for each change in the range; before them that of the version before, if
   // the first commit has rows of it.
@@ -115,30 +116,6 @@ Version Planner::earliest() const {
   Version version = latest_->version;
   while (log_.commits.count(version - 1) > 0) --version;
   return version;
-}
-
-Result<int64_t> Planner::commit_time(Version version, const std::vector<Action>* actions) {
-  if (version == latest_->version) return latest_->timestamp_ms;
-  std::vector<Action> read;
-  if (actions == nullptr) {
-    SL_ASSIGN(read, table_.commit(version));
-    actions = &read;
-  }
-  for (const Action& action : *actions) {
-    const auto* const info = std::get_if<delta::CommitInfo>(&action);
-    if (info != nullptr && info->in_commit_timestamp_ms) return *info->in_commit_timestamp_ms;
-  }
-  if (file_times_.empty()) {
-    std::optional<int64_t> previous;
-    for (const auto& [at, file] : log_.commits) {
-      previous = previous ? std::max(file.modified_ms, *previous + 1) : file.modified_ms;
-      file_times_.emplace_hint(file_times_.end(), at, *previous);
-    }
-  }
-  const auto found = file_times_.find(version);
-  // A commit that came after the listing.
-  if (found == file_times_.end()) return latest_->timestamp_ms;
-  return found->second;
 }
 
 Error Planner::too_late(const char* what, int64_t us) const {
@@ -178,7 +155,7 @@ Result<std::optional<Version>> Planner::resolve_start() {
       return before.error();
     return std::optional<Version>(earliest());
   }
-  SL_ASSIGN(const int64_t time_ms, commit_time(*before, nullptr));
+  SL_ASSIGN(const int64_t time_ms, times_->of(*before));
   return std::optional<Version>(time_ms * 1000 >= us ? *before : *before + 1);
 }
 
@@ -297,7 +274,7 @@ Status Planner::read_commits() {
           "TBLPROPERTIES ('delta.enableRowTracking' = 'true') does it for this one",
           plan_.first, plan_.last, version, table_.path());
     }
-    SL_ASSIGN(const int64_t time_ms, commit_time(version, &actions));
+    SL_ASSIGN(const int64_t time_ms, times_->of(version, actions));
     commits_.push_back(take_files(version, time_ms, &actions));
   }
   return {};

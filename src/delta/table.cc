@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "delta/commit_times.h"
 #include "delta/deletion_vector.h"
 #include "delta/log_files.h"
 #include "delta/replay.h"
@@ -93,13 +94,7 @@ Result<Version> Table::version_at(int64_t timestamp_ms) const {
   if (versions.empty()) versions.push_back(latest->version);
 
   const std::optional<Version> first_own = first_in_commit_version(*latest);
-  const std::map<Version, int64_t> file_times = file_timestamps(log);
-  const auto time_of = [&](Version version) -> Result<int64_t> {
-    if (version == latest->version) return latest->timestamp_ms;
-    if (!first_own || version < *first_own) return file_times.at(version);
-    SL_ASSIGN(const std::vector<Action> actions, commit(version));
-    return in_commit_timestamp(actions, commit_path(path_, version));
-  };
+  const CommitTimes times(*this, *latest, log);
 
   // File times and commit times may overlap where in-commit timestamps were enabled later; the
   // enablement timestamp says on which side the answer lies.
@@ -123,7 +118,7 @@ Result<Version> Table::version_at(int64_t timestamp_ms) const {
   size_t high = end;
   while (low < high) {
     const size_t middle = low + (high - low) / 2;
-    SL_ASSIGN(const int64_t time, time_of(versions[middle]));
+    SL_ASSIGN(const int64_t time, times.of(versions[middle]));
     if (time <= timestamp_ms) {
       low = middle + 1;
     } else {
@@ -131,7 +126,7 @@ Result<Version> Table::version_at(int64_t timestamp_ms) const {
     }
   }
   if (low == begin) {
-    SL_ASSIGN(const int64_t earliest, time_of(versions[begin]));
+    SL_ASSIGN(const int64_t earliest, times.of(versions[begin]));
     return not_found("DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION",
                      "table {} has no version as old as {}; its earliest kept version {} is of {}",
                      path_, format_utc_ms(timestamp_ms), versions[begin], format_utc_ms(earliest));

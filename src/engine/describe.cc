@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "delta/alter.h"
 #include "delta/column_rules.h"
+#include "delta/commit_times.h"
 #include "delta/text_length.h"
 #include "engine/listing.h"
 #include "engine/names.h"
@@ -256,6 +257,7 @@ Result<string> describe_history(const FoundTable& found, std::optional<int64_t> 
                    {"isBlindAppend", "BOOLEAN"},
                    {"operationMetrics", "MAP(VARCHAR, VARCHAR)"},
                    {"engineInfo", "VARCHAR"}});
+  SL_ASSIGN(const auto times, delta::CommitTimes::of_table(found.table, *found.snapshot));
   const auto newest = found.snapshot->version;
   const auto oldest = limit ? newest - *limit + 1 : 0;
   for (delta::Version version = newest; version >= std::max<int64_t>(oldest, 0); --version) {
@@ -274,12 +276,11 @@ Result<string> describe_history(const FoundTable& found, std::optional<int64_t> 
       const auto* text = json.ok() ? json->as_string() : nullptr;
       parameters[key] = text != nullptr ? *text : value;
     }
-    listing.add({Listing::number(version),
-                 Listing::instant(info.in_commit_timestamp_ms.value_or(info.timestamp_ms)),
-                 Listing::text(info.operation), Listing::map(parameters),
-                 Listing::number(info.read_version), Listing::text(info.isolation_level),
-                 Listing::truth(info.is_blind_append), Listing::map(info.operation_metrics),
-                 Listing::text(info.engine_info)});
+    SL_ASSIGN(const int64_t time_ms, times.of(version, *actions));
+    listing.add({Listing::number(version), Listing::instant(time_ms), Listing::text(info.operation),
+                 Listing::map(parameters), Listing::number(info.read_version),
+                 Listing::text(info.isolation_level), Listing::truth(info.is_blind_append),
+                 Listing::map(info.operation_metrics), Listing::text(info.engine_info)});
   }
   return listing.query();
 }

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "delta/commit_times.h"
 
 namespace strandline::engine {
 namespace {
@@ -156,6 +157,7 @@ class EngineTable final : public Table {
   }
 
   Result<std::vector<TableVersion>> history(size_t limit) const override {
+    SL_ASSIGN(const auto times, delta::CommitTimes::of_table(found_.table, *found_.snapshot));
     std::vector<TableVersion> versions;
     for (delta::Version version = found_.snapshot->version;
          version >= 0 && (limit == 0 || versions.size() < limit); --version) {
@@ -166,10 +168,10 @@ class EngineTable final : public Table {
       }
       TableVersion& made = versions.emplace_back();
       made.version = version;
+      SL_ASSIGN(made.timestamp_ms, times.of(version, *actions));
       for (const auto& action : *actions) {
         const auto* const info = std::get_if<delta::CommitInfo>(&action);
         if (info == nullptr) continue;
-        made.timestamp_ms = info->in_commit_timestamp_ms.value_or(info->timestamp_ms);
         made.operation = info->operation;
         made.metrics = info->operation_metrics;
       }

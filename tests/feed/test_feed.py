@@ -281,3 +281,20 @@ def test_many_commits_in_little_memory(tmp_path):
     # A thousand versions at a time, the first of which, CREATE TABLE, has no file.
     assert run.ok and run.flow("s")["metrics"]["num_batches"] == 3, run.explain()
     assert query(warehouse, "SELECT count(DISTINCT _commit_version) AS n FROM s") == [{"n": versions}]
+
+@pytest.mark.parametrize("own", ["true", "false"])
+def test_the_times_of_the_history_are_those_of_time_travel(tmp_path, own):
+    warehouse = tmp_path / "w"
+    sql_text(warehouse, f"CREATE TABLE t (id INT) TBLPROPERTIES ('delta.enableInCommitTimestamps' = '{own}'); "
+                        + "; ".join(f"INSERT INTO t VALUES ({i})" for i in range(4)))
+    log = warehouse / "main" / "default" / "t" / "_delta_log"
+    if own == "false":  # as a copy of the table: files of other times, one older than the one before
+        for version, time in enumerate([100, 200, 150, 300, 400]):
+            os.utime(log / f"{version:020}.json", (time, time))
+    history = query(warehouse, "DESCRIBE HISTORY t")
+    assert [row["version"] for row in history] == [4, 3, 2, 1, 0]
+    for row in history:
+        found = query(warehouse, f"SELECT count(*) AS n FROM t TIMESTAMP AS OF '{row['timestamp']}'")
+        assert found == [{"n": row["version"]}], row
+    feed = query(warehouse, "SELECT id, _commit_timestamp AS at FROM table_changes('t', 1) ORDER BY id")
+    assert [row["at"] for row in feed] == [row["timestamp"] for row in reversed(history[:-1])]
