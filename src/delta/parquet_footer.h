@@ -28,6 +28,11 @@ Result<std::optional<ParquetFooter>> read_parquet_footer(storage::Store* store,
                                                          const std::string& path,
                                                          int64_t size_bytes);
 
+// The bytes of the footer, as parse_parquet_footer takes them. nullopt and errors: as above.
+Result<std::optional<std::string>> read_parquet_footer_bytes(storage::Store* store,
+                                                             const std::string& path,
+                                                             int64_t size_bytes);
+
 // How many rows a data file of the table has, deleted ones too: what its statistics say, else its
 // footer; nullopt when neither tells. Errors: as above, with the file's name; kNotFound.
 Result<std::optional<int64_t>> count_rows(storage::Store* store, const std::string& table_path,

@@ -3,6 +3,8 @@
 #include <roaring/roaring.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -50,36 +52,94 @@ uint32_t low(uint64_t position) { return static_cast<uint32_t>(position); }
 
 namespace {
 
-// CRoaring believes the order and the counts that its bytes claim; searches in a bitmap that lies
-// about them would miss rows.
-bool is_sound(const roaring_bitmap_t* bitmap) {
-  struct State {
-    const roaring_bitmap_t* bitmap;
-    uint64_t count = 0;
-    int64_t previous = -1;
-  };
-  State state{bitmap};
-  const bool ascends = roaring_iterate(
-      bitmap,
-      [](uint32_t value, void* opaque) {
-        auto* const at = static_cast<State*>(opaque);
-        const int64_t previous = std::exchange(at->previous, int64_t{value});
-        if (int64_t{value} <= previous) return false;
-        ++at->count;
-        // Values with one upper half should lie in one container, which is searched for by it; the
-        // first and the last of them are found only if it is one.
-        if ((int64_t{value} >> 16) == (previous >> 16)) return true;
-        return roaring_bitmap_contains(at->bitmap, value) &&
-               (previous < 0 ||
-                roaring_bitmap_contains(at->bitmap, static_cast<uint32_t>(previous)));
-      },
-      &state);
-  if (!ascends || state.count != roaring_bitmap_get_cardinality(bitmap)) return false;
-  // A part of no positions may stand beside others, or alone.
-  return state.count == 0 ? roaring_bitmap_is_empty(bitmap)
-                          : roaring_bitmap_maximum(bitmap) == state.previous &&
-                                roaring_bitmap_contains(bitmap, roaring_bitmap_maximum(bitmap));
-}
+// CRoaring believes the order and the counts that bytes of its portable format claim; searches in a
+// bitmap that lies about them would miss rows. Bytes: as many as the bitmap takes.
+class BitmapBytes {
+ public:
+  explicit BitmapBytes(std::string_view bytes) : bytes_(bytes) {}
+
+  bool are_sound() {
+    constexpr uint32_t kCookie = 12346;
+    constexpr uint16_t kCookieWithRuns = 12347;
+    constexpr size_t kLeastWithOffsets = 4;
+    uint32_t cookie = 0;
+    if (!take(&cookie)) return false;
+    const bool has_runs = static_cast<uint16_t>(cookie) == kCookieWithRuns;
+    uint32_t count = (cookie >> 16) + 1;
+    if (!has_runs && (cookie != kCookie || !take(&count))) return false;
+    if (count > kContainerValues) return false;
+    std::string_view is_run, heads;
+    if (has_runs && !take((size_t{count} + 7) / 8, &is_run)) return false;
+    if (!take(size_t{count} * 4, &heads)) return false;
+    std::string_view offsets;
+    if ((!has_runs || count >= kLeastWithOffsets) && !take(size_t{count} * 4, &offsets))
+      return false;
+    int previous_key = -1;
+    for (size_t i = 0; i < count; ++i) {
+      const int key = at16(heads, 2 * i);
+      if (key <= previous_key) return false;
+      previous_key = key;
+      const size_t values = size_t{at16(heads, 2 * i + 1)} + 1;
+      const bool runs =
+          has_runs && ((static_cast<unsigned char>(is_run[i / 8]) >> (i % 8)) & 1) != 0;
+      if (!(runs ? has_sound_runs() : has_sound_container(values))) return false;
+    }
+    return bytes_.empty();
+  }
+
+ private:
+  static constexpr uint32_t kContainerValues = 1 << 16;
+
+  static uint16_t at16(std::string_view bytes, size_t index) {
+    const auto byte = [&](size_t i) { return static_cast<unsigned char>(bytes[2 * index + i]); };
+    return static_cast<uint16_t>(byte(0) | byte(1) << 8);
+  }
+  bool take(uint32_t* value) { return take_little_endian(&bytes_, value); }
+  bool take(size_t size, std::string_view* taken) {
+    if (bytes_.size() < size) return false;
+    *taken = bytes_.substr(0, size);
+    bytes_.remove_prefix(size);
+    return true;
+  }
+
+  // Stretches of values, each its first one and how many follow.
+  bool has_sound_runs() {
+    std::string_view head, runs;
+    if (!take(2, &head)) return false;
+    const size_t count = at16(head, 0);
+    if (count == 0 || !take(count * 4, &runs)) return false;
+    uint32_t next = 0;
+    for (size_t i = 0; i < count; ++i) {
+      const uint32_t begin = at16(runs, 2 * i);
+      if (begin < next) return false;
+      next = begin + at16(runs, 2 * i + 1) + 1;
+    }
+    return next <= kContainerValues;
+  }
+
+  // Few values are listed, many are bits.
+  bool has_sound_container(size_t values) {
+    constexpr size_t kMaxListed = 4096;
+    std::string_view bytes;
+    if (values > kMaxListed) {
+      if (!take(kContainerValues / 8, &bytes)) return false;
+      size_t set = 0;
+      for (size_t i = 0; i < bytes.size(); i += sizeof(uint64_t)) {
+        uint64_t word = 0;
+        std::memcpy(&word, bytes.data() + i, sizeof(word));
+        set += static_cast<size_t>(std::popcount(word));
+      }
+      return set == values;
+    }
+    if (!take(values * 2, &bytes)) return false;
+    for (size_t i = 1; i < values; ++i) {
+      if (at16(bytes, i) <= at16(bytes, i - 1)) return false;
+    }
+    return true;
+  }
+
+  std::string_view bytes_;
+};
 
 }  // namespace
 
@@ -160,6 +220,19 @@ void RowSet::subtract(const RowSet& other) {
                 [](const Impl::Part& part) { return roaring_bitmap_is_empty(part.bitmap.get()); });
 }
 
+RowSet RowSet::minus(const RowSet& other) const {
+  RowSet rest;
+  for (const Impl::Part& part : impl_->parts) {
+    const Impl::Part* const less = other.impl_->find(part.key);
+    Bitmap left =
+        checked(less == nullptr ? roaring_bitmap_copy(part.bitmap.get())
+                                : roaring_bitmap_andnot(part.bitmap.get(), less->bitmap.get()));
+    if (!roaring_bitmap_is_empty(left.get()))
+      rest.impl_->parts.push_back({part.key, std::move(left)});
+  }
+  return rest;
+}
+
 bool RowSet::contains(uint64_t position) const {
   const Impl::Part* const part = impl_->find(high(position));
   return part != nullptr && roaring_bitmap_contains(part->bitmap.get(), low(position));
@@ -179,20 +252,15 @@ std::optional<uint64_t> RowSet::max() const {
 }
 
 void RowSet::for_each(const std::function<void(uint64_t)>& visit) const {
-  struct State {
-    const std::function<void(uint64_t)>* visit;
-    uint64_t upper;
-  };
   for (const Impl::Part& part : impl_->parts) {
-    State state{&visit, static_cast<uint64_t>(part.key) << 32};
-    roaring_iterate(
-        part.bitmap.get(),
-        [](uint32_t value, void* opaque) {
-          const auto* const at = static_cast<State*>(opaque);
-          (*at->visit)(at->upper | value);
-          return true;
-        },
-        &state);
+    const uint64_t upper = static_cast<uint64_t>(part.key) << 32;
+    roaring_uint32_iterator_t at;
+    roaring_init_iterator(part.bitmap.get(), &at);
+    std::array<uint32_t, 1024> values;
+    while (const uint32_t count = roaring_read_uint32_iterator(
+               &at, values.data(), static_cast<uint32_t>(values.size()))) {
+      for (uint32_t i = 0; i < count; ++i) visit(upper | values[i]);
+    }
   }
 }
 
@@ -236,9 +304,10 @@ Result<RowSet> RowSet::deserialize(std::string_view bytes) {
     previous = key;
     const size_t size = roaring_bitmap_portable_deserialize_size(bytes.data(), bytes.size());
     if (size == 0 || size > bytes.size()) return corrupt(kBadBitmap, "the row bitmap is cut short");
-    Bitmap bitmap(roaring_bitmap_portable_deserialize_safe(bytes.data(), bytes.size()));
-    if (bitmap == nullptr || !is_sound(bitmap.get()))
+    if (!BitmapBytes(bytes.substr(0, size)).are_sound())
       return corrupt(kBadBitmap, "the row bitmap is damaged");
+    Bitmap bitmap(roaring_bitmap_portable_deserialize_safe(bytes.data(), bytes.size()));
+    if (bitmap == nullptr) return corrupt(kBadBitmap, "the row bitmap is damaged");
     bytes.remove_prefix(size);
     if (!roaring_bitmap_is_empty(bitmap.get()))
       rows.impl_->parts.push_back({key, std::move(bitmap)});

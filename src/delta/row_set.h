@@ -26,6 +26,7 @@ class RowSet {
   void add_many(const uint64_t* positions, size_t count);
   void union_with(const RowSet& other);
   void subtract(const RowSet& other);
+  RowSet minus(const RowSet& other) const;
   bool contains(uint64_t position) const;
   uint64_t cardinality() const;
   bool empty() const { return cardinality() == 0; }

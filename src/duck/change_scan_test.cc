@@ -56,6 +56,13 @@ class ChangeScanTest : public DeltaIoTest {
     return files->at(0);
   }
 
+  // Rows of a file that the next commit makes.
+  delta::AddFile new_file(const std::string& rows) {
+    delta::AddFile made = file(rows);
+    made.default_row_commit_version = static_cast<delta::Version>(plan_.commits.size()) + 1;
+    return made;
+  }
+
   void commit(std::vector<std::pair<ChangeKind, delta::AddFile>> files) {
     cdf::CommitChanges changes;
     changes.version = static_cast<delta::Version>(plan_.commits.size()) + 1;
@@ -134,6 +141,62 @@ TEST_F(ChangeScanTest, RowsThatWereCopiedBeforeTheyChanged) {
                   "3|update_preimage|1|A", "3|update_preimage|4|d",                   //
                   "4|update_postimage|1|a", "4|update_postimage|3|c", "4|update_postimage|4|d",
                   "4|update_preimage|1|AA", "4|update_preimage|3|C", "4|update_preimage|4|D"));
+}
+
+TEST_F(ChangeScanTest, NewRowsTellWhereNoneIsDeleted) {
+  auto before = file("(1, 'a', 0, 0), (2, 'b', 1, 0), (3, 'c', 2, 0), (4, 'd', 3, 0)");
+  const auto replace = [&](const std::string& rows) {
+    const auto after = new_file(rows);
+    commit({{ChangeKind::kDelete, before}, {ChangeKind::kInsert, after}});
+    before = after;
+  };
+  replace("(2, 'B', 1, NULL), (1, 'a', 0, 0), (3, 'c', 2, 0), (4, 'd', 3, 0)");
+  replace("(2, 'BB', 1, NULL), (1, 'a', 0, 0), (4, 'D', 3, 2), (3, 'c', 2, 0), (9, 'x', 77, NULL)");
+  // A row that is gone, though they are as many as before.
+  replace("(2, 'BB', 1, 2), (1, 'a', 0, 0), (4, 'D', 3, 2), (5, 'e', NULL, NULL), (9, 'x', 77, 2)");
+  replace("(2, 'BB', 1, 2), (1, 'A', 0, NULL), (4, 'D', 3, 2), (5, 'e', 1003, 3), (9, 'x', 77, 2)");
+  // Nothing was copied.
+  replace("(2, 'b', 1, 5), (1, 'a', 0, 5), (4, 'd', 3, 5), (5, 'E', 1003, 5), (9, 'X', 77, 5)");
+  replace("(2, 'b', 1, 5), (1, 'a', 0, 5), (4, 'D', 3, NULL), (5, 'E', 1003, 5), (9, 'X', 77, 5)");
+  EXPECT_THAT(
+      changes(),
+      ElementsAre("1|update_postimage|2|B", "1|update_preimage|2|b",                          //
+                  "2|insert|9|x", "2|update_postimage|2|BB", "2|update_postimage|4|D",        //
+                  "2|update_preimage|2|B", "2|update_preimage|4|d",                           //
+                  "3|delete|3|c", "3|insert|5|e",                                             //
+                  "4|update_postimage|1|A", "4|update_preimage|1|a",                          //
+                  "5|update_postimage|1|a", "5|update_postimage|2|b",                         //
+                  "5|update_postimage|4|d", "5|update_postimage|5|E",                         //
+                  "5|update_postimage|9|X",                                                   //
+                  "5|update_preimage|1|A", "5|update_preimage|2|BB",                          //
+                  "5|update_preimage|4|D", "5|update_preimage|5|e", "5|update_preimage|9|x",  //
+                  "6|update_postimage|4|D", "6|update_preimage|4|d"));
+}
+
+TEST_F(ChangeScanTest, StatisticsTellOfUpdatesAlone) {
+  const auto before = file("(1, 'a', 0, 0), (2, 'b', 1, 0)");
+  const auto update = [&](const std::string& rows, bool is_new = true) {
+    commit({{ChangeKind::kDelete, before},
+            {ChangeKind::kInsert, is_new ? new_file(rows) : file(rows)}});
+  };
+  update("(1, 'A', 0, NULL), (2, 'B', 1, NULL)");
+  // What looks much like it: a new row without and with an id; a copy; a row less; an old file.
+  update("(1, 'A', 0, NULL), (3, 'c', NULL, NULL)");
+  update("(1, 'A', 0, NULL), (3, 'c', 1001, NULL)");
+  update("(1, 'A', 0, NULL), (2, 'b', 1, 0)");
+  update("(1, 'A', 0, NULL)");
+  update("(1, 'A', 0, NULL), (7, 'x', 9, NULL)", false);
+  EXPECT_THAT(changes(),
+              ElementsAre("1|update_postimage|1|A", "1|update_postimage|2|B",
+                          "1|update_preimage|1|a", "1|update_preimage|2|b",                   //
+                          "2|delete|2|b", "2|insert|3|c", "2|update_postimage|1|A",           //
+                          "2|update_preimage|1|a",                                            //
+                          "3|delete|2|b", "3|insert|3|c", "3|update_postimage|1|A",           //
+                          "3|update_preimage|1|a",                                            //
+                          "4|update_postimage|1|A", "4|update_preimage|1|a",                  //
+                          "5|delete|2|b", "5|update_postimage|1|A", "5|update_preimage|1|a",  //
+                          "6|delete|2|b", "6|insert|7|x", "6|update_postimage|1|A",
+                          "6|update_preimage|1|a"));
 }
 
 TEST_F(ChangeScanTest, CommitsAreMatchedApart) {

@@ -23,8 +23,10 @@ class RowIdCollector {
     int64_t base_row_id = 0;
     int64_t row_commit_version = 0;
   };
+  // Of each file: all rows, or some of them.
+  enum class Rows { kAll, kSome };
   // files: one for each.
-  RowIdCollector(std::vector<Defaults> files, size_t max_runs);
+  RowIdCollector(std::vector<Defaults> files, Rows rows, size_t max_runs);
 
   size_t file_count() const { return defaults_.size(); }
   const Defaults& defaults(size_t file) const { return defaults_[file]; }
@@ -43,6 +45,7 @@ class RowIdCollector {
     VersionRange versions;
   };
   const std::vector<Defaults> defaults_;
+  const Rows rows_;
   const size_t max_runs_;
   mutable std::atomic<size_t> run_count_ = 0;
   std::unique_ptr<File[]> files_;

@@ -6,10 +6,12 @@
 #include "base/error.h"
 #include "delta/find_damage.h"
 #include "delta/parquet_footer.h"
+#include "delta/parquet_statistics.h"
 #include "delta/row_id_columns.h"
 #include "duck/engine.h"
 #include "duck/names.h"
 #include "duck/row_id_function.h"
+#include "duck/sort_stretches.h"
 
 namespace strandline::duck {
 namespace {
@@ -90,8 +92,9 @@ void take_row_ids(duckdb_function_info info, duckdb_data_chunk input, duckdb_vec
 
 }  // namespace
 
-RowIdCollector::RowIdCollector(std::vector<Defaults> files, size_t max_runs)
+RowIdCollector::RowIdCollector(std::vector<Defaults> files, Rows rows, size_t max_runs)
     : defaults_(std::move(files)),
+      rows_(rows),
       max_runs_(max_runs),
       files_(std::make_unique<File[]>(defaults_.size())) {}
 
@@ -107,6 +110,11 @@ void RowIdCollector::take(size_t file, const std::vector<IdRun>& runs) const {
   const std::lock_guard lock(taken.mutex);
   taken.versions.add(versions);
   taken.run_count += runs.size();
+  if (rows_ == Rows::kSome) {
+    if (taken.pieces.empty()) taken.pieces.emplace_back();
+    taken.pieces.front().insert(taken.pieces.front().end(), runs.begin(), runs.end());
+    return;
+  }
   // Each reader goes on where it was, in one of the newest.
   const auto goes_on =
       std::find_if(taken.pieces.rbegin(), taken.pieces.rend(),
@@ -142,6 +150,13 @@ std::shared_ptr<const RowIds> RowIdCollector::finish(size_t file) const {
   ids->pieces = std::move(taken.pieces);
   ids->run_count = taken.run_count;
   ids->versions = taken.versions;
+  if (rows_ == Rows::kSome) {
+    for (auto& piece : ids->pieces) {
+      sort_stretches(&piece, [](const IdRun& a, const IdRun& b) { return a.row < b.row; });
+      for (const IdRun& run : piece) ids->row_count += run.count;
+    }
+    return ids;
+  }
   for (const auto& piece : ids->pieces) ids->row_count += end_row(piece.back()) - piece.front().row;
   return ids;
 }
@@ -154,65 +169,144 @@ Status register_row_id_function(duckdb_connection connection,
                            DUCKDB_TYPE_BOOLEAN, take_row_ids, Nulls::kGiven);
 }
 
-Result<std::vector<std::shared_ptr<const RowIds>>> read_row_ids(
-    Connection& connection, const delta::Table& table, const delta::Snapshot& definition,
-    const std::vector<const delta::AddFile*>& files, size_t max_runs) {
-  std::vector<std::shared_ptr<const RowIds>> ids(files.size());
-  auto reading = std::make_shared<delta::Snapshot>(definition);
-  reading->files.clear();
-  std::vector<size_t> places;
-  const auto materialised = delta::row_id_columns(definition);
+namespace {
+
+// Reads the ids of some files, of all of their rows or of new ones.
+class RowIdReader {
+ public:
+  RowIdReader(Connection& connection, const delta::Table& table, const delta::Snapshot& definition,
+              size_t max_runs)
+      : connection_(connection),
+        table_(table),
+        columns_(delta::row_id_columns(definition)),
+        max_runs_(max_runs),
+        reading_(definition) {
+    reading_.files.clear();
+  }
+
+  // What the footers say. Then ids() of files whose ids follow from their place are known.
+  Status open(const std::vector<const delta::AddFile*>& files);
+  Status read_all();
+  Status read_new();
+
+  std::vector<std::shared_ptr<const RowIds>>& ids() { return ids_; }
+  // Of the file, or none where its footer is encrypted.
+  const std::vector<std::optional<uint64_t>>& row_counts() const { return row_counts_; }
+
+ private:
+  Status plan();
+  std::string select(const std::string& file, const std::string& paths) const;
+  std::vector<std::pair<int64_t, int64_t>> rows_with_new(size_t i) const;
+  template <typename MakeQuery>
+  Status read(RowIdCollector::Rows rows, const MakeQuery& make_query);
+  std::string value_of(const std::vector<std::string>& names);
+
+  Connection& connection_;
+  const delta::Table& table_;
+  const delta::RowIdColumns columns_;
+  const size_t max_runs_;
+
+  std::vector<std::shared_ptr<const RowIds>> ids_;   // by file
+  std::vector<std::optional<uint64_t>> row_counts_;  // by file
+  delta::Snapshot reading_;                          // its files have to be read
+  std::vector<size_t> places_;                       // of those among all
+  std::vector<std::string> paths_;                   // of those
+  std::vector<int64_t> sizes_;                       // of those, in bytes
+  std::vector<RowIdCollector::Defaults> defaults_;   // of those
+  std::string stored_;                               // the columns, as read_parquet wants them
+  size_t stored_count_ = 0;
+  std::string id_, version_;  // as expressions
+  int64_t set_ = 0;           // what takes the ids, by number
+};
+
+Status RowIdReader::open(const std::vector<const delta::AddFile*>& files) {
+  ids_.resize(files.size());
+  row_counts_.resize(files.size());
   for (size_t i = 0; i < files.size(); ++i) {
     const delta::AddFile& file = *files[i];
     SL_ASSIGN(const std::string path,
-              delta::resolve_data_path(table.path(), std::string(file.path)));
-    SL_ASSIGN(const auto found, table.store()->stat(path));
-    const auto footer = delta::read_parquet_footer(table.store().get(), path, found.size_bytes);
+              delta::resolve_data_path(table_.path(), std::string(file.path)));
+    SL_ASSIGN(const auto found, table_.store()->stat(path));
+    const auto footer = delta::read_parquet_footer(table_.store().get(), path, found.size_bytes);
+    const bool is_known = footer.ok() && *footer;
+    if (is_known) row_counts_[i] = static_cast<uint64_t>((*footer)->row_count);
     const auto has_any = [&footer](const std::vector<std::string>& wanted) {
       const auto& names = (*footer)->names;
       return std::find_first_of(names.begin(), names.end(), wanted.begin(), wanted.end()) !=
              names.end();
     };
-    const bool is_whole = footer.ok() && *footer && file.base_row_id &&
-                          file.default_row_commit_version && (*footer)->row_count <= UINT32_MAX &&
-                          !has_any(materialised.ids) && !has_any(materialised.versions);
+    const bool is_whole = is_known && file.base_row_id && file.default_row_commit_version &&
+                          *row_counts_[i] <= UINT32_MAX && !has_any(columns_.ids) &&
+                          !has_any(columns_.versions);
     if (!is_whole) {
-      reading->files.push_back(file);
-      places.push_back(i);
+      reading_.files.push_back(file);
+      places_.push_back(i);
       continue;
     }
     auto whole = std::make_shared<RowIds>();
-    whole->row_count = static_cast<uint64_t>((*footer)->row_count);
+    whole->row_count = *row_counts_[i];
     if (whole->row_count > 0) {
       whole->pieces = {{{*file.base_row_id, *file.default_row_commit_version, 0,
                          static_cast<uint32_t>(whole->row_count)}}};
       whole->run_count = 1;
       whole->versions.add(*file.default_row_commit_version);
     }
-    ids[i] = std::move(whole);
+    ids_[i] = std::move(whole);
   }
-  if (places.empty()) return ids;
-  if (materialised.empty()) {
+  return {};
+}
+
+// Of what is to be read.
+Status RowIdReader::plan() {
+  if (columns_.empty()) {
     return unsupported("DELTA_ROW_TRACKING_NOT_ENABLED",
                        "table {} does not track rows: set 'delta.enableRowTracking' to 'true'",
-                       table.path());
+                       table_.path());
   }
-  if (auto damage = delta::find_damage(table.store().get(), *reading)) return *std::move(damage);
-  std::string paths;
-  std::vector<RowIdCollector::Defaults> defaults;
-  for (const delta::AddFile& file : reading->files) {
+  if (auto damage = delta::find_damage(table_.store().get(), reading_)) return *std::move(damage);
+  for (const delta::AddFile& file : reading_.files) {
     SL_ASSIGN(const std::string path,
-              delta::resolve_data_path(table.path(), std::string(file.path)));
-    paths += (paths.empty() ? "" : ", ") + path_literal(path);
+              delta::resolve_data_path(table_.path(), std::string(file.path)));
+    SL_ASSIGN(const auto found, table_.store()->stat(path));
+    paths_.push_back(path);
+    sizes_.push_back(found.size_bytes);
     if (!file.base_row_id || !file.default_row_commit_version) {
       return corrupt("DELTA_ROW_ID_MISSING",
                      "table {} tracks rows, but its file {} has no baseRowId or "
                      "defaultRowCommitVersion",
-                     table.path(), file.path);
+                     table_.path(), file.path);
     }
-    defaults.push_back({*file.base_row_id, *file.default_row_commit_version});
+    defaults_.push_back({*file.base_row_id, *file.default_row_commit_version});
   }
-  const auto collector = std::make_shared<const RowIdCollector>(std::move(defaults), max_runs);
+  id_ = value_of(columns_.ids);
+  version_ = value_of(columns_.versions);
+  return {};
+}
+
+// The value of the one of these columns that a file has; null where it has none.
+std::string RowIdReader::value_of(const std::vector<std::string>& names) {
+  std::string listed;
+  for (const std::string& name : names) {
+    stored_ += fmt::format("{}{}: {{'name': 'c{}', 'type': 'BIGINT', 'default_value': NULL}}",
+                           stored_.empty() ? "" : ", ", quote_literal(name), stored_count_);
+    listed += fmt::format("{}c{}", listed.empty() ? "" : ", ", stored_count_++);
+  }
+  return names.size() == 1 ? listed : "coalesce(" + listed + ")";
+}
+
+// Takes the ids of the rows of these files; file: an expression of a file's number among them all.
+std::string RowIdReader::select(const std::string& file, const std::string& paths) const {
+  return fmt::format(
+      "SELECT sl_take_row_id({}, {}, file_row_number, {}, {}) AS taken FROM read_parquet([{}], "
+      "schema = MAP {{{}}}, hive_partitioning = false)",
+      set_, file, id_, version_, paths, stored_);
+}
+
+template <typename MakeQuery>
+Status RowIdReader::read(RowIdCollector::Rows rows, const MakeQuery& make_query) {
+  if (places_.empty()) return {};
+  SL_TRY(plan());
+  const auto collector = std::make_shared<const RowIdCollector>(defaults_, rows, max_runs_);
   struct Registered {
     explicit Registered(std::shared_ptr<RowIdCollectors> to,
                         const std::shared_ptr<const RowIdCollector>& what)
@@ -220,27 +314,91 @@ Result<std::vector<std::shared_ptr<const RowIds>>> read_row_ids(
     ~Registered() { registry->remove(number); }
     std::shared_ptr<RowIdCollectors> registry;
     int64_t number;
-  } const registered(row_id_collectors(connection), collector);
-  std::string columns;
-  size_t column_count = 0;
-  // The value of the one of these columns that a file has; null where it has none.
-  const auto value_of = [&](const std::vector<std::string>& names) {
-    std::string listed;
-    for (const std::string& name : names) {
-      columns += fmt::format("{}{}: {{'name': 'c{}', 'type': 'BIGINT', 'default_value': NULL}}",
-                             columns.empty() ? "" : ", ", quote_literal(name), column_count);
-      listed += fmt::format("{}c{}", listed.empty() ? "" : ", ", column_count++);
+  } const registered(row_id_collectors(connection_), collector);
+  set_ = registered.number;
+  SL_TRY(connection_.query_int(fmt::format("SELECT count(taken) FROM ({})", make_query())));
+  for (size_t i = 0; i < places_.size(); ++i) ids_[places_[i]] = collector->finish(i);
+  return {};
+}
+
+Status RowIdReader::read_all() {
+  return read(RowIdCollector::Rows::kAll, [this] {
+    std::string paths;
+    for (const std::string& path : paths_)
+      paths += (paths.empty() ? "" : ", ") + path_literal(path);
+    return select("file_index", paths);
+  });
+}
+
+// Stretches of rows of a file, first and last, outside of which statistics tell of older versions
+// alone.
+std::vector<std::pair<int64_t, int64_t>> RowIdReader::rows_with_new(size_t i) const {
+  const int64_t version = defaults_[i].row_commit_version;
+  const std::vector<std::pair<int64_t, int64_t>> all = {{0, INT64_MAX}};
+  const auto bytes = delta::read_parquet_footer_bytes(table_.store().get(), paths_[i], sizes_[i]);
+  if (!bytes.ok() || !*bytes || columns_.versions.size() != 1) return all;
+  const auto groups = delta::row_groups(**bytes, columns_.versions.front());
+  if (!groups) return all;
+  std::vector<std::pair<int64_t, int64_t>> found;
+  int64_t begin = 0;
+  for (const delta::RowGroup& group : *groups) {
+    const int64_t end = begin + group.row_count;
+    const auto& versions = group.values;
+    const bool is_old = versions && versions->null_count == 0 && versions->max < version;
+    if (!is_old && !found.empty() && found.back().second == begin - 1) {
+      found.back().second = end - 1;
+    } else if (!is_old) {
+      found.emplace_back(begin, end - 1);
     }
-    return names.size() == 1 ? listed : "coalesce(" + listed + ")";
-  };
-  const std::string id = value_of(materialised.ids);
-  const std::string version = value_of(materialised.versions);
-  SL_TRY(connection.query_int(
-      fmt::format("SELECT count(sl_take_row_id({}, file_index, file_row_number, {}, {})) FROM "
-                  "read_parquet([{}], schema = MAP {{{}}}, hive_partitioning = false)",
-                  registered.number, id, version, paths, columns)));
-  for (size_t i = 0; i < places.size(); ++i) ids[places[i]] = collector->finish(i);
-  return ids;
+    begin = end;
+  }
+  // Each takes a part of the query.
+  constexpr size_t kMaxStretches = 16;
+  return found.size() > kMaxStretches ? all : found;
+}
+
+// File by file, for each has its own version. The engine passes over row groups by ranges of rows,
+// and does not decode the ids of rows that a condition on the version leaves out.
+Status RowIdReader::read_new() {
+  return read(RowIdCollector::Rows::kSome, [this] {
+    std::string query;
+    for (size_t i = 0; i < paths_.size(); ++i) {
+      for (const auto& [first, last] : rows_with_new(i)) {
+        query +=
+            fmt::format("{}{} WHERE file_row_number BETWEEN {} AND {} AND ({} IS NULL OR {} >= {})",
+                        query.empty() ? "" : " UNION ALL ",
+                        select(fmt::format("CAST({} AS UBIGINT)", i), path_literal(paths_[i])),
+                        first, last, version_, version_, defaults_[i].row_commit_version);
+      }
+    }
+    return query.empty() ? "SELECT NULL AS taken" : query;
+  });
+}
+
+}  // namespace
+
+Result<std::vector<std::shared_ptr<const RowIds>>> read_row_ids(
+    Connection& connection, const delta::Table& table, const delta::Snapshot& definition,
+    const std::vector<const delta::AddFile*>& files, size_t max_runs) {
+  RowIdReader reader(connection, table, definition, max_runs);
+  SL_TRY(reader.open(files));
+  SL_TRY(reader.read_all());
+  return std::move(reader.ids());
+}
+
+Result<std::vector<NewRows>> read_new_rows(Connection& connection, const delta::Table& table,
+                                           const delta::Snapshot& definition,
+                                           const std::vector<const delta::AddFile*>& files,
+                                           size_t max_runs) {
+  RowIdReader reader(connection, table, definition, max_runs);
+  SL_TRY(reader.open(files));
+  SL_TRY(reader.read_new());
+  std::vector<NewRows> rows;
+  for (size_t i = 0; i < files.size(); ++i) {
+    const std::optional<uint64_t> row_count = reader.row_counts()[i];
+    rows.push_back({row_count ? std::move(reader.ids()[i]) : nullptr, row_count.value_or(0)});
+  }
+  return rows;
 }
 
 }  // namespace strandline::duck

@@ -35,7 +35,7 @@ struct VersionRange {
   }
 };
 
-// All rows of a file, deleted ones too, ascending by row.
+// Rows of a file ascending by row: all of them, deleted ones too, or some.
 struct RowIds {
   std::vector<std::vector<IdRun>> pieces;  // none is empty
   size_t run_count = 0;
@@ -49,5 +49,22 @@ struct RowIds {
 Result<std::vector<std::shared_ptr<const RowIds>>> read_row_ids(
     Connection& connection, const delta::Table& table, const delta::Snapshot& definition,
     const std::vector<const delta::AddFile*>& files, size_t max_runs);
+
+// Rows of a file that the commit which made it inserted or updated.
+struct NewRows {
+  std::shared_ptr<const RowIds> ids;  // null: not known
+  uint64_t file_row_count = 0;        // of all rows of the file
+
+  bool is_all() const { return ids != nullptr && ids->row_count == file_row_count; }
+};
+
+// Of files that got their default row commit version from the commit that made them: all rows with
+// that version or a later one. Whoever copies a row keeps its version, so the others are copies.
+// Decodes the ids of new rows alone, and where statistics rule them out, nothing. Errors and the
+// limit: as read_row_ids.
+Result<std::vector<NewRows>> read_new_rows(Connection& connection, const delta::Table& table,
+                                           const delta::Snapshot& definition,
+                                           const std::vector<const delta::AddFile*>& files,
+                                           size_t max_runs);
 
 }  // namespace strandline::duck
