@@ -336,12 +336,13 @@ Scenario make_scenario(std::mt19937_64& random, size_t key_count) {
   std::shuffle(events.begin(), events.end(), random);
   scenario.batches.resize(batch_count);
   if (scenario.scd_type != cdc::ScdType::kBitemporal && chance(random, 0.25)) {
-    for (size_t i = 0; i < 2 * batch_count; ++i) {
+    for (size_t i = 0; i < Scenario::kEditsOfBatch * batch_count; ++i) {
       using Kind = HandEdit::Kind;
-      const Kind kinds[] = {Kind::kValue,  Kind::kValue,  Kind::kValue, Kind::kDelete,
-                            Kind::kDelete, Kind::kInsert, Kind::kEnd};
+      const Kind kinds[] = {Kind::kValue,  Kind::kValue,   Kind::kValue,
+                            Kind::kDelete, Kind::kDelete,  Kind::kInsert,
+                            Kind::kEnd,    Kind::kSwallow, Kind::kSwallow};
       scenario.edits.push_back(
-          {kinds[pick(random, 7)], static_cast<int>(pick(random, 1000)),
+          {kinds[pick(random, 9)], static_cast<int>(pick(random, 1000)),
            static_cast<int>(pick(random, value_count + (scenario.has_note ? 2 : 0))),
            static_cast<int>(pick(random, 10)),
            static_cast<int>(pick(random, scenario.sequence.pool.values.size())),
@@ -356,6 +357,14 @@ Scenario make_scenario(std::mt19937_64& random, size_t key_count) {
       scenario.batches[batch + pick(random, batch_count - batch)].push_back(event);
   }
   return scenario;
+}
+
+Scenario make_edited_scenario(std::mt19937_64& random, size_t key_count) {
+  for (;;) {
+    Scenario scenario = make_scenario(random, key_count);
+    const bool is_edited = !scenario.edits.empty() && scenario.batches.size() > 1;
+    if (is_edited && scenario.scd_type == cdc::ScdType::kType2) return scenario;
+  }
 }
 
 Scenario shuffled(const Scenario& scenario, std::mt19937_64& random) {
@@ -776,7 +785,7 @@ class Runner {
     const std::vector<Row> before = model_rows();
     std::vector<Row> rows = before;
     for (size_t i = 0; i < scenario_.edits.size(); ++i) {
-      if (i / 2 + 1 != batch) continue;
+      if (i / Scenario::kEditsOfBatch + 1 != batch) continue;
       if (auto problem = change_row(scenario_.edits[i], &rows)) return problem;
     }
     std::vector<Event> said;
@@ -846,6 +855,25 @@ class Runner {
         if (model::compare(end, row.start) <= 0) end = null();
         row.end = end;
         return set(cdc::kEndAt, end, sequence_type);
+      }
+      case HandEdit::Kind::kSwallow: {
+        if (type1) return std::nullopt;
+        const auto is_later = [&](const Row& other) {
+          return model::same_key(other.key, row.key) && model::compare(row.start, other.start) < 0;
+        };
+        for (const Row& other : *rows) {
+          if (!is_later(other)) continue;
+          const auto later = table.find(spelled(other).first);
+          if (later == table.end()) return "no later row to delete: " + spelled(other).second;
+          const Status gone =
+              lake_.delete_by_hand(fmt::format("\"__toy_row_id\" = {}", later->second.row_id));
+          if (!gone.ok()) return gone.error().message;
+        }
+        row.end = null();
+        (*rows)[number] = row;
+        std::erase_if(*rows, is_later);
+        return failed(lake_.update_by_hand(
+            duck::quote_name(cdc::kEndAt) + " = " + literal(row.end, sequence_type), condition));
       }
       case HandEdit::Kind::kInsert:
         break;
@@ -1128,7 +1156,7 @@ std::string Scenario::describe() const {
   if (has_note) text += fmt::format("  users' own column, default {}\n", note_default);
   if (scd_type == cdc::ScdType::kBitemporal)
     text += fmt::format("  system sequence {}\n", to_sql(system.type));
-  const char* const changes[] = {"value", "end", "delete", "insert"};
+  const char* const changes[] = {"value", "end", "delete", "insert", "swallow"};
   for (const HandEdit& edit : edits) {
     text += fmt::format("  by hand: {} row {} column {} value {} start {} end {}\n",
                         changes[static_cast<int>(edit.kind)], edit.row, edit.column, edit.value,

@@ -50,7 +50,8 @@ struct RawEvent {
 };
 
 struct HandEdit {
-  enum class Kind { kValue, kEnd, kDelete, kInsert } kind = Kind::kValue;
+  // kSwallow: the row has no end any more, and the later ones of its key are gone.
+  enum class Kind { kValue, kEnd, kDelete, kInsert, kSwallow } kind = Kind::kValue;
   int row = 0;     // of the table, or of events for the key of a new row
   int column = 0;  // of the values; one beyond them: the users' own
   int value = 0;   // of its pool
@@ -76,8 +77,9 @@ struct Scenario {
   // its DEFAULT, -1 for none.
   bool has_note = false;
   int note_default = -1;
-  // Before each batch but the first somebody changes two rows of the target by hand, chosen by
-  // these numbers.
+  // Before each batch but the first somebody changes this many rows of the target by hand, chosen
+  // by these numbers.
+  static constexpr size_t kEditsOfBatch = 4;
   std::vector<HandEdit> edits;
   std::vector<Column> values;
   std::vector<std::vector<RawEvent>> batches;
@@ -86,6 +88,8 @@ struct Scenario {
 };
 
 Scenario make_scenario(std::mt19937_64& random, size_t key_count);
+// One of type 2 whose rows are changed by hand.
+Scenario make_edited_scenario(std::mt19937_64& random, size_t key_count);
 // The same events in another order, cut into other batches.
 Scenario shuffled(const Scenario& scenario, std::mt19937_64& random);
 
