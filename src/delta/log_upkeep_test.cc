@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -214,6 +216,28 @@ TEST_F(LogUpkeepTest, WriterWhoseVersionWasCleanedUp) {
   next.add_file(data_file("next"));
   ASSERT_TRUE(store_->remove(commit_path("/t", 6)).ok());
   EXPECT_EQ(next.commit_or_error().value(), 7);
+}
+
+// A change of a table that was dropped must not enter the one that has its place.
+TEST_F(LogUpkeepTest, WriterWhoseTableWasMadeAnew) {
+  for (const Version newest : {0, 1, 2, 3}) {
+    create({});
+    commit_up_to(1);
+    Transaction slow = Transaction::begin(table_, table_.snapshot().value()).value();
+    slow.add_file(data_file("slow"));
+    slow.set_blind_append();
+    ASSERT_TRUE(store_->remove_tree("/t/_delta_log").ok());
+    // So that no file of the new log has the time of one of the old.
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    Transaction anew = Transaction::create(table_, {two_columns(), {}, {}, {}, {}}).value();
+    ASSERT_TRUE(anew.commit_or_error().ok());
+    commit_up_to(newest);
+    const auto late = slow.commit_or_error();
+    ASSERT_FALSE(late.ok()) << newest;
+    EXPECT_EQ(late.error().code, "DELTA_CONCURRENT_WRITE");
+    EXPECT_EQ(table_.latest_version().value(), newest);
+    expect_coherent(table_, "made anew");
+  }
 }
 
 TEST_F(LogUpkeepTest, DamagedCheckpointsKeepTheLog) {

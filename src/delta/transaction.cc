@@ -168,7 +168,7 @@ struct Transaction::Impl {
   Footprint footprint() const;
   std::string text_of(Version version, const Rebase& rebase, Isolation level) const;
   std::optional<Conflict> take_over(const std::vector<Action>& winner, Version version);
-  Result<bool> follows_the_log(Version version) const;
+  Result<std::optional<Conflicted>> lost_place(Version version) const;
   Result<CommitOutcome> write();
   void write_due_checkpoint(Committed* committed) const;
 };
@@ -468,16 +468,34 @@ std::optional<Conflict> Transaction::Impl::take_over(const std::vector<Action>& 
   return std::nullopt;
 }
 
-// Whether a version is the one after the newest. A name of the log can be free although its version
-// was committed: where commits are cleaned up while a writer is at work.
-Result<bool> Transaction::Impl::follows_the_log(Version version) const {
-  if (creates) return true;
+// Why a version is not the next one of the table that was read, although its name may be free: the
+// table was made anew, or commits that this change has to be checked against are cleaned up.
+Result<std::optional<Conflicted>> Transaction::Impl::lost_place(Version version) const {
+  if (creates) return std::optional<Conflicted>();
   storage::Store& store = *table.store();
-  const auto before = store.stat(commit_path(table.path(), version - 1));
-  if (before.ok()) return true;
-  if (before.error().kind != ErrorKind::kNotFound) return before.error();
-  SL_ASSIGN(const LogFiles log, list_log(&store, table.path()));
-  return log.latest() < version;
+  const auto is_there = [&](Version at) -> Result<std::optional<int64_t>> {
+    const auto file = store.stat(commit_path(table.path(), at));
+    if (file.ok()) return std::optional(file->modified_ms);
+    if (file.error().kind == ErrorKind::kNotFound) return std::optional<int64_t>();
+    return file.error();
+  };
+  SL_ASSIGN(const auto base_ms, is_there(read->version));
+  bool is_next = base_ms == read->commit_modified_ms;
+  if (is_next && version - 1 != read->version) {
+    SL_ASSIGN(const auto before_ms, is_there(version - 1));
+    is_next = before_ms.has_value();
+  }
+  if (!is_next && !base_ms) {
+    // Where a checkpoint alone has the version.
+    SL_ASSIGN(const LogFiles log, list_log(&store, table.path()));
+    is_next = log.latest() == version - 1;
+  }
+  if (is_next) return std::optional<Conflicted>();
+  return std::optional(Conflicted{
+      fmt::format("the log of {} is no longer the one that was read up to version {}: the table "
+                  "was made anew, or later versions were committed and are cleaned up already",
+                  table.path(), read->version),
+      "DELTA_CONCURRENT_WRITE"});
 }
 
 Result<CommitOutcome> Transaction::Impl::write() {
@@ -496,15 +514,8 @@ Result<CommitOutcome> Transaction::Impl::write() {
   Version version = read->version + 1;
   for (;;) {
     const std::string path = commit_path(table.path(), version);
-    SL_ASSIGN(const bool is_next, follows_the_log(version));
-    if (!is_next) {
-      return CommitOutcome(Conflicted{
-          fmt::format(
-              "version {} of {} and later ones were committed meanwhile, and their part of "
-              "the log is cleaned up already: whether they allow this change cannot be seen",
-              version, table.path()),
-          "DELTA_CONCURRENT_WRITE"});
-    }
+    SL_ASSIGN(auto lost, lost_place(version));
+    if (lost) return CommitOutcome(*std::move(lost));
     const Status put = store.put_if_absent(path, text_of(version, rebase, ours.isolation));
     if (put.ok()) return CommitOutcome(Committed{version});
 
