@@ -30,7 +30,9 @@ test-unit: build ## the C++ tests only; ARGS='-R delta' chooses
 	ctest --test-dir build --output-on-failure $(ARGS)
 
 test-property: build ## the property tests only, on many more histories
+	STRANDLINE_PROPERTY_SEED=$${STRANDLINE_PROPERTY_SEED:-$$(date +%s)} \
 	STRANDLINE_PROPERTY_HISTORIES=$${STRANDLINE_PROPERTY_HISTORIES:-100000} build/tests/property_test $(ARGS)
+	STRANDLINE_PROPERTY_SEED=$${STRANDLINE_PROPERTY_SEED:-$$(date +%s)} \
 	STRANDLINE_CRASH_HISTORIES=$${STRANDLINE_CRASH_HISTORIES:-2000} build/tests/fault_test --gtest_filter='CrashHistories.*' $(ARGS)
 
 test-interop: build ## all tests with other readers and writers of Delta tables, Spark among them

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -49,8 +50,8 @@ TEST_F(KeyFilterTest, TextsAndNulls) {
 
 // What the filter is for: the engine runs it inside the scan, before other columns.
 TEST_F(KeyFilterTest, IsPushedIntoParquetScans) {
-  const std::string path =
-      std::filesystem::path(::testing::TempDir()) / "strandline_key_filter.parquet";
+  const std::string path = std::filesystem::path(::testing::TempDir()) /
+                           ("strandline_key_filter_" + std::to_string(::getpid()) + ".parquet");
   ASSERT_TRUE(connection_
                   ->execute("COPY (SELECT i AS k, 'v' || i AS v FROM range(10000) r(i)) TO " +
                             quote_literal(path) + " (FORMAT parquet)")

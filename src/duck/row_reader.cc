@@ -1,6 +1,7 @@
 #include "duck/row_reader.h"
 
 #include <array>
+#include <atomic>
 #include <mutex>
 #include <string_view>
 #include <utility>
@@ -124,7 +125,10 @@ class StreamReader final : public RowReader {
     return {};
   }
 
-  void interrupt() override { connection_->interrupt(); }
+  void interrupt() override {
+    interrupted_ = true;
+    connection_->interrupt();
+  }
 
  private:
   // Runs the query up to its first batch.
@@ -132,6 +136,8 @@ class StreamReader final : public RowReader {
     executed_ = true;
     if (duckdb_pending_prepared_streaming(prepared_.get(), pending_.out()) != DuckDBSuccess)
       return engine_error(DUCKDB_ERROR_INVALID, duckdb_pending_error(pending_.get()));
+    // A query that begins forgets the interrupts before it.
+    if (interrupted_) return cancelled("CANCELED", "stopped before the first row was read");
     if (duckdb_execute_pending(pending_.get(), result_.out()) != DuckDBSuccess)
       return engine_error(result_.out());
     return {};
@@ -184,6 +190,7 @@ class StreamReader final : public RowReader {
   std::vector<ResultColumn> columns_;
   Chunk chunk_;
   idx_t row_ = 0;  // next in chunk_
+  std::atomic<bool> interrupted_ = false;
   bool executed_ = false;
   bool ended_ = false;
 };

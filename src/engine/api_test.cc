@@ -162,6 +162,15 @@ TEST_F(ApiTest, CancelStopsAResult) {
   EXPECT_EQ(row.error().kind, ErrorKind::kCancelled);
 }
 
+TEST_F(ApiTest, CancelBeforeTheFirstRowStopsAResult) {
+  const auto stream = query("SELECT count(*) FROM range(10) a");
+  ASSERT_NE(stream, nullptr);
+  stream->cancel();
+  const auto row = stream->next();
+  ASSERT_FALSE(row.ok());
+  EXPECT_EQ(row.error().kind, ErrorKind::kCancelled);
+}
+
 TEST_F(ApiTest, ArrowHasTheTablesTypes) {
   const auto stream = query(
       "SELECT 1.25BD AS dec, TIMESTAMP'2026-01-02 03:04:05' AS ts, X'00FF' AS bin, 'x' AS s, "

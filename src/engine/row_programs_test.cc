@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <strandline/strandline.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <map>
@@ -32,8 +33,8 @@ using State = std::map<int64_t, std::string>;
 class RowPrograms : public testing::TestWithParam<Variant> {
  protected:
   void SetUp() override {
-    directory_ =
-        std::filesystem::path(testing::TempDir()) / fmt::format("row_programs_{}", GetParam().name);
+    directory_ = std::filesystem::path(testing::TempDir()) /
+                 fmt::format("row_programs_{}_{}", ::getpid(), GetParam().name);
     std::filesystem::remove_all(directory_);
     SessionOptions options;
     options.warehouse = directory_.string();

@@ -104,6 +104,7 @@ class SqlSession : public Session {
     for (const auto& statement : script.statements) {
       if (cancelled_) return cancelled("CANCELED", "stopped before the statement ran");
       auto done = run_statement(statement, format, output);
+      out.flush();  // whoever reads along sees each answer when it is there
       if (!done.ok()) return duck::in_users_words(std::move(done).error(), statement);
     }
     return {};

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <strandline/strandline.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -17,7 +18,8 @@ class SessionTest : public testing::Test {
  protected:
   void SetUp() override {
     directory_ = std::filesystem::path(testing::TempDir()) /
-                 testing::UnitTest::GetInstance()->current_test_info()->name();
+                 (std::string("session_") + std::to_string(::getpid()) + "_" +
+                  testing::UnitTest::GetInstance()->current_test_info()->name());
     std::filesystem::remove_all(directory_);
     std::filesystem::create_directories(directory_);
     open((directory_ / "lake").string());
@@ -362,7 +364,8 @@ TEST(RenderError, PlacesWithoutAFileOrAColumn) {
 }
 
 TEST(InitPipeline, WritesAPipelineOnlyIntoAnEmptyPlace) {
-  const auto directory = std::filesystem::path(testing::TempDir()) / "init_pipeline_test";
+  const auto directory = std::filesystem::path(testing::TempDir()) /
+                         ("init_pipeline_test_" + std::to_string(::getpid()));
   std::filesystem::remove_all(directory);
   ASSERT_TRUE(init_pipeline((directory / "p").string()).ok());
   EXPECT_TRUE(std::filesystem::exists(directory / "p/spark-pipeline.yml"));

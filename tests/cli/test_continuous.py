@@ -31,14 +31,14 @@ def continuous(folder, *arguments):
         process.communicate()
 
 
-def wait_for(condition, process):
+def wait_for(condition, process, pause_seconds=0.1):
     end = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < end:
         assert process.poll() is None, process.communicate()
         with contextlib.suppress(Exception):
             if condition():
                 return
-        time.sleep(0.1)
+        time.sleep(pause_seconds)
     raise AssertionError("nothing came")
 
 
@@ -85,7 +85,7 @@ def test_stop_lets_the_batch_in_hand_finish(tmp_path):
     for number in range(200):
         write_json_lines(tmp_path / "in" / f"{number:03}.json", [{"k": number}])
     with continuous(tmp_path, "--json") as process:
-        wait_for(lambda: count(tmp_path, "t") > 0, process)
+        wait_for(lambda: any((tmp_path / "w" / "_strandline").glob("**/done-*.json")), process, 0.001)
         process.send_signal(signal.SIGTERM)
         output, errors = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 0, errors
@@ -117,10 +117,11 @@ def test_a_full_refresh_is_made_once(tmp_path):
     write_json_lines(tmp_path / "in" / "1.json", [{"k": 1}])
     assert run_pipeline(tmp_path / "p", tmp_path / "w").ok
     with continuous(tmp_path, "--interval", "50ms", "--full-refresh-all", "--json") as process:
-        time.sleep(1.5)
+        assert json.loads(process.stdout.readline())["status"] == "COMPLETED"
+        time.sleep(1)  # further updates
         process.send_signal(signal.SIGTERM)
         output, _ = process.communicate(timeout=PATIENCE_SECONDS)
-    assert len(output.splitlines()) == 1 and count(tmp_path, "t") == 1
+    assert output == "" and count(tmp_path, "t") == 1
 
 
 def test_arguments(tmp_path):

@@ -95,7 +95,7 @@ def begin(warehouse, text):
 
 def wait_for(path, process):
     """Until the batch is planned, which is the moment after which there is something to break."""
-    for _ in range(2000):
+    for _ in range(12000):
         if any(path.glob("**/plan-*.json")):
             return
         assert process.poll() is None, process.communicate()

@@ -165,10 +165,11 @@ def test_a_signal_stops_a_query(tmp_path):
         "CROSS JOIN n b CROSS JOIN n c WHERE sqrt(a.x + b.x * c.x) < -1"
     )
     process = subprocess.Popen(
-        [PROGRAM, "sql", "-c", query], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True, env=environment(),
+        [PROGRAM, "sql", "--format", "csv", "-c", "SELECT 'ready' AS now; " + query], cwd=tmp_path, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, env=environment(),
     )
-    time.sleep(1)
+    assert [process.stdout.readline() for _ in range(2)] == ["now\n", "ready\n"]
+    time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=20)
     assert process.returncode == 1 and err

@@ -14,9 +14,10 @@ import model
 import pytest
 from harness import PROGRAM, query, rows_as_bag, run_pipeline, sql_text, write_json_lines
 
-SEED = int(os.environ.get("STRANDLINE_SEED", time.time_ns() % 1_000_000))
+SEED = int(os.environ.get("STRANDLINE_SEED", 1))
 SCHEMA = "k BIGINT, a STRING, b STRING, op STRING, s BIGINT"
 TARGETS = {"one": 1, "two": 2}
+MOST_TRIES = 100
 
 
 def make_pipeline(folder):
@@ -36,6 +37,38 @@ def make_pipeline(folder):
 def start(folder, **options):
     return subprocess.Popen([PROGRAM, "run", folder / "p", "--warehouse", folder / "w", "--json"],
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", **options)
+
+
+def started(process):
+    """Once its first flow is at work, and by that the pipeline its own."""
+    assert "started" in process.stderr.readline()
+    return process
+
+
+def kill_some(folder, rng, seconds, kills, check):
+    """kill -9 at random moments of a run's first seconds, check() after each: that often, and until two runs were
+    killed before they ended. Gives how many were."""
+    killed = 0
+    for tried in range(MOST_TRIES):
+        if tried >= kills and killed >= 2:
+            return killed
+        process = start(folder)
+        try:
+            process.wait(rng.uniform(0, seconds))
+        except subprocess.TimeoutExpired:
+            killed += 1
+        process.kill()
+        process.communicate()
+        check()
+    raise AssertionError(f"too few runs were killed to mean anything: {killed}")
+
+
+def done_batches(folder):
+    """The number of the latest finished batch of each flow, in all."""
+    latest = {}
+    for path in (folder / "w" / "_strandline").glob("**/done-*.json"):
+        latest[path.parent] = max(latest.get(path.parent, 0), int(path.stem.split("-")[1]))
+    return sum(latest.values())
 
 
 def expected_rows(events, target):
@@ -59,27 +92,20 @@ def test_kill_at_any_moment(tmp_path):
     write_json_lines(tmp_path / "in" / "000.json", events[:size])
     assert run_pipeline(tmp_path / "p", tmp_path / "w").ok
     duration = time.monotonic() - begun
-    killed = 0
     for number in range(1, batches):
         before, after = events[:number * size], events[:(number + 1) * size]
         write_json_lines(tmp_path / "in" / f"{number:03d}.json", events[number * size:(number + 1) * size])
-        for _ in range(kills):
-            process = start(tmp_path)
-            try:
-                process.wait(rng.uniform(0, duration * 1.1))
-            except subprocess.TimeoutExpired:
-                killed += 1
-            process.kill()
-            process.communicate()
+
+        def check(before=before, after=after, number=number):
             for target in TARGETS:
-                seen = table(tmp_path, target)
-                assert seen in (expected_rows(before, target), expected_rows(after, target)), \
+                assert table(tmp_path, target) in (expected_rows(before, target), expected_rows(after, target)), \
                     f"seed {SEED}: {target} is neither the table before batch {number} nor after it"
+
+        kill_some(tmp_path, rng, duration * 1.1, kills, check)
         run = run_pipeline(tmp_path / "p", tmp_path / "w")
         assert run.ok, f"seed {SEED}\n{run.explain()}"
         for target in TARGETS:
             assert table(tmp_path, target) == expected_rows(after, target), f"seed {SEED}: {target}, batch {number}"
-    assert killed > batches, "too few runs were killed to mean anything"
 
 
 def test_kill_a_stream_of_a_feed(tmp_path):
@@ -103,13 +129,16 @@ def test_kill_a_stream_of_a_feed(tmp_path):
     sql_text(tmp_path / "w", "; ".join(statements))
     killed = 0
     for _ in range(12):
+        # Some batches on, and somewhere in the next.
+        goal = done_batches(tmp_path) + rng.randint(0, 5)
         process = start(tmp_path)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(rng.uniform(0.05, 1.2))
+        while process.poll() is None and done_batches(tmp_path) < goal:
+            time.sleep(0.001)
+        time.sleep(rng.uniform(0, 0.02))
         killed += process.poll() is None
         process.kill()
         process.communicate()
-    assert killed > 3, "too few runs were killed to mean anything"
+    assert killed > 6, "too few runs were killed to mean anything"
     run = run_pipeline(tmp_path / "p", tmp_path / "w")
     assert run.ok, f"seed {SEED}\n{run.explain()}"
     columns = "SELECT k, v, _change_type AS c, _commit_version AS n FROM"
@@ -128,7 +157,7 @@ def test_kill_while_snapshots_are_taken(tmp_path):
         f"CREATE STREAMING TABLE {target};\nCREATE FLOW {target} AS AUTO CDC INTO {target}\n"
         f"FROM SNAPSHOT (SELECT k, a, b FROM {read}) WITH VERSION (SELECT max(ver) FROM {read})\n"
         f"KEYS (k) STORED AS SCD TYPE {storage};\n" for target, storage in TARGETS.items()), encoding="utf-8")
-    rows, events, killed, duration = {}, [], 0, 0.5
+    rows, events, duration = {}, [], 0
     (tmp_path / "in").mkdir()
     for version in range(6):
         before, gone = list(events), [key for key in rows if rng.random() < 0.1]
@@ -139,24 +168,20 @@ def test_kill_while_snapshots_are_taken(tmp_path):
         events += [{"k": key, "op": "U", "s": version, **row} for key, row in rows.items()]
         write_json_lines(tmp_path / "new.json", [{"k": key, **row, "ver": version} for key, row in rows.items()])
         (tmp_path / "new.json").replace(tmp_path / "in" / "s.json")
-        for _ in range(4 if version else 0):
-            process = start(tmp_path)
-            try:
-                process.wait(rng.uniform(0, duration * 1.1))
-            except subprocess.TimeoutExpired:
-                killed += 1
-            process.kill()
-            process.communicate()
+
+        def check(before=before, after=tuple(events), version=version):
             for target in TARGETS:
-                assert table(tmp_path, target) in (expected_rows(before, target), expected_rows(events, target)), \
+                assert table(tmp_path, target) in (expected_rows(before, target), expected_rows(after, target)), \
                     f"seed {SEED}: {target} is neither the table before snapshot {version} nor after it"
+
+        if version:
+            kill_some(tmp_path, rng, duration * 1.1, 4, check)
         begun = time.monotonic()
         run = run_pipeline(tmp_path / "p", tmp_path / "w")
         duration = max(duration, time.monotonic() - begun) if version else time.monotonic() - begun
         assert run.ok, f"seed {SEED}\n{run.explain()}"
         for target in TARGETS:
             assert table(tmp_path, target) == expected_rows(events, target), f"seed {SEED}: {target}, snapshot {version}"
-    assert killed > 5, "too few runs were killed to mean anything"
 
 
 def big_batch(folder, name, count=300_000):
@@ -167,10 +192,8 @@ def big_batch(folder, name, count=300_000):
 
 def stopped_run(folder):
     """A run frozen in its middle."""
-    process = start(folder)
-    time.sleep(0.35)
+    process = started(start(folder))
     process.send_signal(signal.SIGSTOP)
-    assert process.poll() is None, "the run ended before it could be stopped"
     return process
 
 
@@ -205,8 +228,7 @@ def test_interrupt_stops_cleanly(tmp_path):
     """Ctrl-C: one object on stdout all the same, and the next update goes on."""
     make_pipeline(tmp_path)
     big_batch(tmp_path, "1.json")
-    process = start(tmp_path)
-    time.sleep(0.4)
+    process = started(start(tmp_path))
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=30)
     report = json.loads(output)

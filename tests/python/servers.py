@@ -10,6 +10,7 @@ import tempfile
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 # No part of any text that a program writes by itself.
@@ -89,29 +90,42 @@ def certify(folder):
     return place
 
 
+def begin(folder, words, ready, log):
+    """A server that is ready, on a port that nobody took meanwhile; words and ready get the port."""
+    for _ in range(5):
+        port = free_port()
+        server = subprocess.Popen([str(word) for word in words(port)], stdout=log, stderr=log, **folder.options())
+        deadline = time.monotonic() + START_SECONDS
+        while server.poll() is None and time.monotonic() < deadline:
+            try:
+                ready(port)
+                return server, port
+            except AssertionError:
+                time.sleep(0.1)
+        server.kill()
+        server.wait()
+        said = (folder.path / "log").read_text()
+        if "ddress already in use" not in said:
+            break
+    raise AssertionError(said[-3000:])
+
+
 @contextmanager
 def running(folder, words, ready, stop=signal.SIGTERM):
-    """The server, once ready() does not raise; it ends with the block."""
+    """The port of the server, once ready(port) does not raise; it ends with the block."""
     log = (folder.path / "log").open("w")
-    server = subprocess.Popen([str(word) for word in words], stdout=log, stderr=log, **folder.options())
+    server = None
     try:
-        deadline = time.monotonic() + START_SECONDS
-        while True:
-            try:
-                ready()
-                break
-            except AssertionError:
-                if server.poll() is not None or time.monotonic() > deadline:
-                    raise AssertionError((folder.path / "log").read_text()[-3000:]) from None
-                time.sleep(0.1)
-        yield
+        server, port = begin(folder, words, ready, log)
+        yield port
     finally:
-        server.send_signal(stop)
-        try:
-            server.wait(20)
-        except subprocess.TimeoutExpired:
-            server.kill()
-            server.wait()
+        if server is not None:
+            server.send_signal(stop)
+            try:
+                server.wait(20)
+            except subprocess.TimeoutExpired:
+                server.kill()
+                server.wait()
         log.close()
         shutil.rmtree(folder.path, ignore_errors=True)
 
@@ -124,7 +138,7 @@ def postgres():
     if not places:
         raise Missing("PostgreSQL is not installed (scripts/install_deps.sh test)")
     bin_ = places[-1].parent
-    folder, port = Folder(), free_port()
+    folder = Folder()
     (folder.path / "password").write_text(PASSWORD)
     os.chmod(folder.path / "password", 0o644)
     folder.call(bin_ / "initdb", "-D", folder.path / "data", "-U", "me", "-A", "scram-sha-256", "--pwfile",
@@ -133,7 +147,7 @@ def postgres():
     rules = folder.path / "data" / "pg_hba.conf"
     rules.write_text("hostnossl guarded all all reject\n" + rules.read_text())
 
-    def run(sql, database="test"):
+    def run_at(port, sql, database="test"):
         line = f"host=127.0.0.1 port={port} user=me dbname={database}"
         options = folder.options()
         options["env"]["PGPASSWORD"] = PASSWORD
@@ -142,10 +156,11 @@ def postgres():
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    words = [bin_ / "postgres", "-D", folder.path / "data", "-p", port, "-k", folder.path, "-c",
+    words = [bin_ / "postgres", "-D", folder.path / "data", "-k", folder.path, "-c",
              "listen_addresses=127.0.0.1,127.0.0.2", "-c", "fsync=off", "-c", "shared_buffers=16MB", "-c", "ssl=on", "-c",
              f"ssl_cert_file={folder.path / 'cert.pem'}", "-c", f"ssl_key_file={folder.path / 'key.pem'}"]  # fmt: skip
-    with running(folder, words, lambda: run("SELECT 1", "postgres"), signal.SIGINT):
+    with running(folder, lambda port: [*words, "-p", port], lambda port: run_at(port, "SELECT 1", "postgres"), signal.SIGINT) as port:
+        run = partial(run_at, port)
         run("CREATE DATABASE test", "postgres")
         run("CREATE DATABASE guarded", "postgres")
         yield Server(port, f"jdbc:postgresql://127.0.0.1:{port}/test", run, ca)
@@ -158,7 +173,7 @@ def mariadb():
     install, client = shutil.which("mariadb-install-db"), shutil.which("mariadb")
     if not program or not install or not client:
         raise Missing("MariaDB is not installed (scripts/install_deps.sh test)")
-    folder, port = Folder(), free_port()
+    folder = Folder()
     folder.call(install, "--no-defaults", f"--datadir={folder.path / 'data'}", "--auth-root-authentication-method=normal",
                 "--skip-test-db", "--innodb-log-file-size=4M")  # fmt: skip
     socket_ = folder.path / "s"
@@ -167,11 +182,12 @@ def mariadb():
     def run(sql, database="test"):
         return folder.call(client, "--no-defaults", f"--socket={socket_}", "-u", "root", database, input=sql)
 
-    words = [program, "--no-defaults", f"--datadir={folder.path / 'data'}", f"--port={port}",
+    words = [program, "--no-defaults", f"--datadir={folder.path / 'data'}",
              "--bind-address=127.0.0.1,127.0.0.2", f"--ssl-cert={folder.path / 'cert.pem'}", f"--ssl-key={folder.path / 'key.pem'}",
              f"--socket={socket_}", "--innodb-log-file-size=4M", "--innodb-flush-log-at-trx-commit=0",
              f"--pid-file={folder.path / 'pid'}"]  # fmt: skip
-    with running(folder, words, lambda: run("SELECT 1", "mysql")):
+    # Whoever answers at the socket is the server that has the port, too.
+    with running(folder, lambda port: [*words, f"--port={port}"], lambda _: run("SELECT 1", "mysql")) as port:
         run(f"CREATE DATABASE test; CREATE USER me@'%' IDENTIFIED BY '{PASSWORD}'; GRANT ALL ON test.* TO me@'%';"
             f"CREATE USER guarded@'%' IDENTIFIED BY '{PASSWORD}' REQUIRE SSL; GRANT ALL ON test.* TO guarded@'%'", "mysql")  # fmt: skip
         yield Server(port, f"jdbc:mysql://127.0.0.1:{port}/test", run, ca)
