@@ -81,13 +81,13 @@ Result<std::vector<std::string>> csv_names(duck::Connection& connection, storage
   return names;
 }
 
+// An empty field is null, and so is one in quotes if nullValue is empty, as it is by default.
 std::string csv_options(const FileOptions& options) {
   std::string out = fmt::format(
-      "header={}, delim={}, quote={}, escape={}, nullstr={}, allow_quoted_nulls=false, "
+      "header={}, delim={}, quote={}, escape={}, nullstr='', allow_quoted_nulls={}, "
       "auto_detect=false",
       options.header, quote_literal(options.separator), quote_literal(options.quote),
-      quote_literal(options.quote.empty() ? "" : options.escape),
-      quote_literal(options.null_value));
+      quote_literal(options.quote.empty() ? "" : options.escape), options.null_value.empty());
   if (!options.comment.empty()) out += ", comment=" + quote_literal(options.comment);
   return out;
 }
@@ -114,7 +114,10 @@ std::string csv_group(const FileOptions& options, const Schema& schema,
       if (known) place = it->second;
     }
     if (known) {
-      select += fmt::format("c{} AS r{}", place, i);
+      // In quotes or not.
+      select += options.null_value.empty() ? fmt::format("c{} AS r{}", place, i)
+                                           : fmt::format("nullif(c{}, {}) AS r{}", place,
+                                                         quote_literal(options.null_value), i);
       used.insert(place);
     } else {
       select += fmt::format("CAST(NULL AS VARCHAR) AS r{}", i);

@@ -283,7 +283,21 @@ TEST_F(FileReaderTest, CsvByHeaderWhateverTheOrder) {
   const auto got = read(options, columns,
                         {write("a.csv", "id,name\n1,\"a \"\"q\"\"\"\n2,\n3,\"\"\n"),
                          write("b.csv", "NAME,extra,Id\nx,9,4\n"), write("c.csv", "id\n5\n")});
-  EXPECT_THAT(got, testing::UnorderedElementsAre("1|a \"q\"", "2|NULL", "3|", "4|x", "5|NULL"));
+  EXPECT_THAT(got, testing::UnorderedElementsAre("1|a \"q\"", "2|NULL", "3|NULL", "4|x", "5|NULL"));
+}
+
+// As Spark: nullValue counts in quotes, too; an empty field is null, one in quotes only if
+// nullValue is empty.
+TEST_F(FileReaderTest, CsvNulls) {
+  FileOptions options;
+  options.format = FileFormat::kCsv;
+  options.header = true;
+  const auto columns = schema({{"id", type(TypeId::kInteger)}, {"name", type(TypeId::kString)}});
+  const auto file = write("n.csv", "id,name\n1,NA\n2,\"NA\"\n3,\n4,\"\"\n5,\" NA\"\nNA,x\n");
+  EXPECT_THAT(read(options, columns, {file}).at(0), HasSubstr("VALUE_OUT_OF_TYPE"));
+  options.null_value = "NA";
+  EXPECT_THAT(read(options, columns, {file}),
+              testing::UnorderedElementsAre("1|NULL", "2|NULL", "3|NULL", "4|", "5| NA", "NULL|x"));
 }
 
 TEST_F(FileReaderTest, CsvErrorsNameFileAndLine) {

@@ -1,6 +1,7 @@
 // Parquet: typed values, cast up or refused.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include "base/error.h"
@@ -18,6 +19,7 @@ struct Node {
   std::string column;
   bool top;
   std::string refusal;  // why values would be read wrongly; empty: they are not
+  bool is_int96;        // an instant, as old writers have them
 };
 
 // The engine reads these without a word about what it loses.
@@ -29,7 +31,8 @@ constexpr std::string_view kRefusal = R"(CASE
 Result<std::vector<Node>> nodes_of(duck::Connection& connection, const ConsumedFile& file) {
   SL_ASSIGN(const auto nodes,
             connection.query(
-                fmt::format("SELECT name, coalesce(num_children, 0), {} FROM parquet_schema({})",
+                fmt::format("SELECT name, coalesce(num_children, 0), {}, coalesce(type = 'INT96', "
+                            "false) FROM parquet_schema({})",
                             kRefusal, path_list({file}))));
   std::vector<Node> out;
   std::string column;
@@ -39,7 +42,7 @@ Result<std::vector<Node>> nodes_of(duck::Connection& connection, const ConsumedF
     const bool top = open.size() == 1;
     if (top) column = row[0].value_or("");
     if (!open.empty()) {
-      out.push_back(Node{column, top, row[2].value_or("")});
+      out.push_back(Node{column, top, row[2].value_or(""), row[3] == "true"});
       --open.back();
     }
     open.push_back(std::stoll(row[1].value_or("0")));
@@ -106,6 +109,49 @@ Status check_parquet_values(duck::Connection& connection, const std::vector<Cons
     }
   }
   return {};
+}
+
+// Folded names of the columns that hold INT96, which tells instants; the engine reads them as times
+// without a zone.
+Result<std::set<std::string>> columns_of_int96(duck::Connection& connection,
+                                               const std::vector<ConsumedFile>& files,
+                                               const std::vector<duck::ResultColumn>& found) {
+  std::set<std::string> out;
+  const auto suspect = [](const duck::ResultColumn& column) {
+    return column.engine_type.find("TIMESTAMP") != std::string::npos;
+  };
+  if (std::none_of(found.begin(), found.end(), suspect)) return out;
+  SL_ASSIGN(const auto count,
+            connection.query_int(fmt::format(
+                "SELECT count(*) FROM parquet_schema({}) WHERE type = 'INT96'", path_list(files))));
+  if (count == 0) return out;
+  for (const auto& file : files) {
+    SL_ASSIGN(const auto nodes, nodes_of(connection, file));
+    for (const auto& node : nodes) {
+      if (node.is_int96) out.insert(fold_name(node.column));
+    }
+  }
+  return out;
+}
+
+// The type with instants in place of times without a zone.
+DataType with_instants(const DataType& type) {
+  switch (type.id) {
+    case TypeId::kTimestampNtz:
+      return DataType::primitive(TypeId::kTimestamp);
+    case TypeId::kStruct: {
+      std::vector<Field> fields = *type.fields;
+      for (Field& field : fields) field.type = with_instants(field.type);
+      return DataType::structure(std::move(fields));
+    }
+    case TypeId::kArray:
+      return DataType::array(with_instants(*type.element), type.contains_null);
+    case TypeId::kMap:
+      return DataType::map(with_instants(*type.key), with_instants(*type.element),
+                           type.contains_null);
+    default:
+      return type;
+  }
 }
 
 // A file without a byte is no Parquet file; it holds no rows, as for Spark.
@@ -203,6 +249,7 @@ Result<Schema> parquet_columns(const FilesToRead& read) {
                                                            path_list(files))));
   SL_TRY(check_parquet_names(read.connection, files, columns, nullptr));
   SL_TRY(check_parquet_values(read.connection, files, columns, nullptr));
+  SL_ASSIGN(const auto instants, columns_of_int96(read.connection, files, columns));
   Schema schema;
   for (const auto& column : columns) {
     DataType type = column.type;
@@ -225,6 +272,7 @@ Result<Schema> parquet_columns(const FilesToRead& read) {
                          "counterpart in Delta: declare a schema without it",
                          column.name, engine);
     }
+    if (instants.contains(fold_name(column.name))) type = with_instants(type);
     schema.fields.push_back(Field{column.name, type, true, {}});
   }
   return schema;

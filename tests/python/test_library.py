@@ -178,6 +178,21 @@ def test_parquet_values_beyond_deltas_types_are_refused(warehouse, tmp_path):
         assert warehouse.sql(f"SELECT * FROM read_files('{path}', schema => 'id BIGINT')").fetchall() == [(1,)]
 
 
+def test_int96_of_parquet_is_an_instant(warehouse, tmp_path):
+    """Written by Spark's older versions, Hive and Impala; read without a schema, as Spark does it."""
+    at = pa.array([1_700_000_000_123_456, None], pa.timestamp("us"))
+    rows = {"at": at, "s": pa.StructArray.from_arrays([at], ["x"]), "a": pa.array([[1_700_000_000_123_456], []], pa.list_(at.type))}
+    for name, int96 in (("old", True), ("new", False)):
+        pq.write_table(pa.table(rows), tmp_path / f"{name}.parquet", use_deprecated_int96_timestamps=int96)
+    old = warehouse.sql(f"SELECT * FROM read_files('{tmp_path}/old.parquet')")
+    assert list(zip(old.columns, old.types))[:3] == [
+        ("at", "TIMESTAMP"), ("s", "STRUCT<x: TIMESTAMP>"), ("a", "ARRAY<TIMESTAMP>")]  # fmt: skip
+    then = datetime.datetime(2023, 11, 14, 22, 13, 20, 123456, datetime.timezone.utc)
+    assert old.fetchall()[0][:3] == (then, {"x": then}, [then]) and old.fetchall()[1][:3] == (None, {"x": None}, [])
+    new = warehouse.sql(f"SELECT at FROM read_files('{tmp_path}/new.parquet')")
+    assert new.types == ["TIMESTAMP_NTZ"] and new.fetchall()[0] == (then.replace(tzinfo=None),)
+
+
 def test_a_table(warehouse):
     warehouse.sql("CREATE TABLE s (id INT NOT NULL COMMENT 'key', name STRING) TBLPROPERTIES ('a' = 'b')")
     warehouse.sql("INSERT INTO s VALUES (1, 'x'), (2, 'y')")
