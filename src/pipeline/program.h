@@ -17,7 +17,7 @@ namespace strandline::pipeline {
 
 // A dataset or flow that a program declares.
 struct ProgramStatement {
-  std::string sql;    // one statement of a pipeline; nothing in it is substituted
+  std::string sql;    // one statement of a pipeline; ${key} is of its configuration
   SourcePlace place;  // in the user's file
   // Names the SQL in places, as a file does: "flows.py:12". Different for each statement.
   std::string key;

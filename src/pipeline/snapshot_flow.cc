@@ -209,13 +209,21 @@ Result<bool> FlowRun::comes_next(const SnapshotVersion& version) {
 
 // The query that a program gave stands for the flow's.
 Status FlowRun::take_program_query(const ProgramSnapshot& snapshot) {
-  auto query = sql::parse_query(snapshot.query, flow_.place.file);
-  if (!query.ok()) {
-    Error error = query.error();
+  auto script = sql::parse_script(snapshot.query, flow_.place.file, [&](const std::string& key) {
+    const auto value = context_.spec.configuration.find(key);
+    return value == context_.spec.configuration.end() ? std::nullopt : std::optional(value->second);
+  });
+  const auto* const select = script.statements.size() == 1
+                                 ? std::get_if<sql::SelectStatement>(&script.statements[0].body)
+                                 : nullptr;
+  if (!script.errors.empty() || select == nullptr) {
+    Error error = script.errors.empty()
+                      ? internal_error("NO_QUERY", "'{}' is not one query", snapshot.query)
+                      : script.errors.front();
     error.place = flow_.place;
     return error.with_context("the snapshot that the function gave");
   }
-  flow_.query = *std::move(query);
+  flow_.query = select->query;
   flow_.mentions_metadata = mentions(snapshot.query, "_metadata");
   flow_.mentions_row_index = flow_.mentions_metadata && mentions(snapshot.query, "row_index");
   inferred_.clear();

@@ -215,6 +215,7 @@ class Lexer {
 
   // SET statements of the text come before the configuration.
   std::optional<std::string> value_of(const std::string& key, const Substitution& lookup) const {
+    if (key == "$") return "$";
     if (const auto found = set_values_.find(key); found != set_values_.end()) return found->second;
     return lookup ? lookup(key) : std::nullopt;
   }
@@ -239,6 +240,11 @@ class Lexer {
         if (close != std::string_view::npos && close < line_end) {
           const std::string key(original.substr(at + 2, close - at - 2));
           std::optional<std::string> value = value_of(key, lookup);
+          if (!value && !lookup) {
+            text_.append(original.substr(at, 2));
+            at += 2;
+            continue;
+          }
           if (!value) {
             Error error = invalid_argument("UNKNOWN_CONFIGURATION_KEY",
                                            "${{{}}} has no value: set '{}' in the pipeline's "

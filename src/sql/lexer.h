@@ -32,7 +32,7 @@ struct Token {
   SourcePlace place;
 };
 
-// ${key} -> value; nullopt is an error at the place of use.
+// ${key} -> value; nullopt is an error there. Without one ${key} is text. ${$} is always a $.
 using Substitution = std::function<std::optional<std::string>(const std::string& key)>;
 
 struct Lexed {

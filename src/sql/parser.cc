@@ -400,8 +400,7 @@ void sort_by_place(std::vector<Error>& errors) {
 template <typename Rule>
 auto parse_whole(std::string_view text, const std::string& file, Rule rule)
     -> decltype((std::declval<Parser&>().*rule)()) {
-  const Lexed lexed = lex(
-      text, file, [](const std::string&) -> std::optional<std::string> { return std::nullopt; });
+  const Lexed lexed = lex(text, file);
   if (!lexed.errors.empty()) return lexed.errors.front();
   Parser parser(lexed, file);
   return (parser.*rule)();

@@ -144,7 +144,7 @@ TEST(Query, Mistakes) {
   EXPECT_THAT(message("SELECT * FROM a.b.c.d"), HasSubstr("at most 3"));
   EXPECT_THAT(message("SELECT 'abc"), HasSubstr("is not closed"));
   EXPECT_THAT(message("SELECT 1 /* x"), HasSubstr("is not closed"));
-  EXPECT_THAT(message("SELECT ${x}"), HasSubstr("has no value"));
+  EXPECT_THAT(message("SELECT ${x}"), HasSubstr("unexpected character"));
   EXPECT_THAT(message("SELECT :a"), HasSubstr("query parameter is not supported"));
   EXPECT_THAT(message("SELECT a FROM t GROUP BY GROUPING SETS (CUBE (a, b))"),
               HasSubstr("CUBE inside another is not supported"));

@@ -415,6 +415,13 @@ TEST(Statement, SetAndSubstitution) {
   EXPECT_EQ(missing.errors[0].code, "UNKNOWN_CONFIGURATION_KEY");
   EXPECT_EQ(missing.errors[0].place->line, 2);
   EXPECT_EQ(missing.errors[0].place->column, 8);
+  // A dollar sign of its own, and texts in which nothing stands for a value.
+  const Script dollar = parse_script("SELECT `a${$}{src}`, '${$}'", "t.sql", configuration);
+  ASSERT_THAT(dollar.errors, IsEmpty());
+  EXPECT_EQ(dollar.statements[0].text, "SELECT `a${src}`, '$'");
+  const auto plain = parse_query("SELECT `a${src}`, `b${$}{src}`, '${day}'", "");
+  ASSERT_TRUE(plain.ok()) << plain.error().message;
+  EXPECT_EQ(print_spark(**plain), "SELECT `a${src}`, `b${src}`, '${day}'");
   // A place after a value counts in the user's text.
   const Script after = parse_script("SELECT ${src} ) FROM t", "t.sql", configuration);
   ASSERT_THAT(after.errors, SizeIs(1));

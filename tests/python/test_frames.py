@@ -133,6 +133,10 @@ CREATED = {
     "[(\"it's \\\\ \\n\", True)], ['s', 'b']": [("it's \\ \n", True)],
     "[(float('nan'),), (float('-inf'),), (1e300,)], 'd DOUBLE'": [(1e300,), (float("-inf"),), (float("nan"),)],
     "[1, 2], 'int'": [(1,), (2,)],
+    # Digits behind the scale are rounded half up, NaN is null.
+    "[(Decimal(one),) for one in '1.235 -1.235 1.245 0.004 999.994 1e-90 NaN'.split()], 'd DECIMAL(5,2)'":
+        [(Decimal(one),) for one in "1.24 -1.24 1.25 0.00 999.99 0.00".split()] + [(None,)],
+    "[([Decimal('1.235'), Decimal('NaN')],)], 'd ARRAY<DECIMAL(5,2)>'": [([Decimal("1.24"), None],)],
     "[(1, None), (2, None)], 'a INT, b BINARY'": [(1, None), (2, None)],
     "[('a\\0b', {'\\0': 1}), (None, None)], 's STRING, m MAP<STRING, INT>'": [("a\0b", {"\0": 1}), (None, None)],
 }  # fmt: skip
@@ -230,7 +234,8 @@ WRONG = {
     "spark.createDataFrame([(2**70,)])": (strandline.InvalidArgumentError, "NUMERIC_VALUE_OUT_OF_RANGE"),
     "spark.createDataFrame([([1, -129],)], 'a ARRAY<TINYINT>')": (strandline.InvalidArgumentError, "-129 (int) is out of the range"),
     "spark.createDataFrame([(__import__('decimal').Decimal('1000'),)], 'a DECIMAL(5,2)')": (strandline.InvalidArgumentError, "out of the range of DECIMAL(5, 2)"),
-    "spark.createDataFrame([(__import__('decimal').Decimal('999.999'),)], 'a DECIMAL(5,2)').collect()": (strandline.InvalidDataError, "CAST_INVALID_INPUT"),
+    "spark.createDataFrame([(__import__('decimal').Decimal('999.995'),)], 'a DECIMAL(5,2)')": (strandline.InvalidArgumentError, "column a: Decimal('999.995') (Decimal) is out of the range of DECIMAL(5, 2)"),
+    "spark.createDataFrame([([__import__('decimal').Decimal('1e30')],)], 'a ARRAY<DECIMAL(5,2)>')": (strandline.InvalidArgumentError, "out of the range of DECIMAL(5, 2)"),
     "spark.createDataFrame([(None,)], 'a INT NOT NULL')": (strandline.InvalidArgumentError, "column a is NOT NULL, and a row has None"),
     "spark.createDataFrame([((1, 2),)], 'a STRUCT<x: INT>')": (strandline.InvalidArgumentError, "give a dict, or a tuple of its 1 fields"),
     "spark.createDataFrame([(5,)], 'a STRUCT<x: INT>')": (strandline.InvalidArgumentError, "5 (int) is not a value of STRUCT<`x`: INT>"),
@@ -282,6 +287,41 @@ def test_values_are_no_configuration(names):
     frame = spark.createDataFrame([("${env}", {"it's": "\\${env}"})], "a STRING, m MAP<STRING, STRING>")
     got = frame.filter(F.col("a") == "${env}").select("a", "m", F.lit("${none}"), F.expr("'${env}'")).collect()
     assert [tuple(row) for row in got] == [("${env}", {"it's": "\\${env}"}, "${none}", "prod")]
+
+
+@pytest.mark.parametrize("count", [1, 3000])
+def test_names_are_no_configuration(count, names):
+    spark, F = names["spark"], names["F"]
+    spark.conf.set("env", "prod")
+    frame = spark.createDataFrame([(1, "x")] * count, "`a${env}` INT, `${none}` STRING")
+    frame = frame.withColumn("b${env}", F.col("`a${env}`") + 1).withColumnRenamed("${none}", "c${env}").distinct()
+    assert frame.columns == ["a${env}", "c${env}", "b${env}"]
+    assert rows(frame.filter(frame["a${env}"] == 1).groupBy("`c${env}`").agg(F.max("`b${env}`").alias("m${env}"))) == [("x", 2)]
+    assert rows(frame.unpivot("`c${env}`", ["`a${env}`"], "k", "v")) == [("x", "a${env}", 1)]
+    assert frame.drop("`b${env}`").toDF("${a}", "b").columns == ["${a}", "b"]
+
+
+def test_struct_fields_are_no_configuration(names):
+    spark, Row = names["spark"], names["Row"]
+    spark.conf.set("env", "prod")
+    for frame in (spark.createDataFrame([({"${env}": 1},)], "s STRUCT<`${env}`: INT>"),
+                  spark.createDataFrame([Row(s=Row("${env}")(1))])):  # fmt: skip
+        assert rows(frame.select("s.`${env}`", "s")) == [(1, {"${env}": 1})]
+
+
+def test_tables_are_no_configuration(names, tmp_path):
+    warehouse = strandline.connect(tmp_path / "warehouse")
+    spark = _spark.SparkSession(lambda: warehouse, _volumes.Volumes(None, str(tmp_path)))
+    spark.conf.set("env", "prod")
+    spark.createDataFrame([(1,)], "id INT").write.saveAsTable("`t${env}`")
+    spark.sql("CREATE TABLE u${env} AS SELECT '${env}' AS v")
+    assert rows(spark.read.table("`t${env}`")) == [(1,)] and rows(spark.table("uprod")) == [("prod",)]
+    assert sorted(row.tableName for row in spark.sql("SHOW TABLES").collect()) == ["t${env}", "uprod"]
+    table = warehouse.table("`t${env}`")
+    assert table.rows().fetchall() == [(1,)] and len(table.changes(0).fetchall()) == 1
+    assert [batch.fetchall()[0][:2] for batch in table.change_batches()] == [(1, "insert")]
+    feed = spark.read.option("readChangeFeed", "true").option("startingVersion", 0).table("`t${env}`")
+    assert [row._change_type for row in feed.collect()] == ["insert"]
 
 
 def test_names_resolve_only_inside(names):

@@ -15,7 +15,8 @@ from sqlglot import exp
 from sqlglot import parse_one
 from sqlglot.errors import SqlglotError
 
-from ._arguments import accept, given
+from ._arguments import accept
+from ._text import literal, plain, quote, sql_name
 from .errors import InvalidArgumentError, UnsupportedError
 
 # Names keep their case.
@@ -56,64 +57,6 @@ _MADE_UP = re.compile(r"^\w+__\w*__$")
 _PLAIN = re.compile(r"^\w+$")
 
 
-def quote(name: str) -> str:
-    """A name in backquotes."""
-    return "`" + name.replace("`", "``") + "`"
-
-
-def split_name(text: str) -> list[str]:
-    """The parts of ``a.b`` or ``a.`odd.name```."""
-    parts, part, quoted, i = [], "", False, 0
-    while i < len(text):
-        c = text[i]
-        if c == "`":
-            if quoted and text[i + 1 : i + 2] == "`":
-                part += "`"
-                i += 1
-            else:
-                quoted = not quoted
-        elif c == "." and not quoted:
-            parts.append(part)
-            part = ""
-        else:
-            part += c
-        i += 1
-    parts.append(part)
-    return parts
-
-
-def sql_name(parameter: str, text: str, most: int = 3) -> str:
-    """A name of a table or flow as SQL, each part in backquotes. most: how many parts it may have."""
-    accept(parameter, text, str)
-    parts = [part.strip() for part in split_name(text)]
-    if not all(parts) or len(parts) > most:
-        raise ValueError(f"{parameter}: {text!r} is not a name; write it as in SQL: 'users' or 'main.sales.users'")
-    return ".".join(map(quote, parts))
-
-
-def table_name(text: str) -> str:
-    """A table's name as SQL; ``delta.`/path``` as it is."""
-    match = re.fullmatch(r"\s*delta\s*\.\s*(`.*`)\s*", text, re.IGNORECASE)
-    return f"delta.{match.group(1)}" if match else sql_name("tableName", text)
-
-
-def is_unicode(text: str) -> bool:
-    """No half of a surrogate pair stands alone in it."""
-    try:
-        text.encode()
-        return True
-    except UnicodeEncodeError:
-        return False
-
-
-def literal(text: str) -> str:
-    """A string literal of the SQL surface."""
-    if not is_unicode(text):
-        raise InvalidArgumentError(f"{given(text)} is not text: half of a surrogate pair stands alone", "INVALID_TEXT")
-    # ${name} is the text's own, not a value of the configuration.
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{") + "'"
-
-
 def expr(str: str) -> Column:
     """A column from SQL text, which is taken as it is."""
     text = accept("str", str, type("")).strip()
@@ -122,6 +65,8 @@ def expr(str: str) -> Column:
     except SqlglotError:
         parsed = None  # more of Spark's SQL is understood here than sqlglot reads
     if isinstance(parsed, (exp.Alias, exp.Star)):
+        for name in parsed.find_all(exp.Identifier):
+            name.set("this", name.name.replace("${$}", "$"))
         return Column(parsed)
     if isinstance(parsed, exp.Column) and _PLAIN.match(text):
         return _functions.col(text)
@@ -176,6 +121,13 @@ def _verbatim(node: exp.Expression) -> exp.Expression:
     return exp.Var(this=literal(node.name)) if isinstance(node, exp.Literal) and node.is_string and "${" in node.name else node
 
 
+def spelled(expression: exp.Expression) -> str:
+    """SQL of an expression or a type, which it changes."""
+    for name in expression.find_all(exp.Identifier):
+        name.set("this", plain(name.name))
+    return str(expression.sql(dialect="spark", identify=True))
+
+
 def column_text(column: Column, qualifier_of: Callable[[str], Optional[str]], *, top: bool = False) -> str:
     """SQL of a column. qualifier_of tells what stands for a frame's id; None: nothing. top: in a
     select list."""
@@ -188,8 +140,7 @@ def column_text(column: Column, qualifier_of: Callable[[str], Optional[str]], *,
         if table is not None and table.name.startswith(OF_FRAME):
             qualifier = qualifier_of(table.name[len(OF_FRAME) :])
             node.set("table", exp.to_identifier(qualifier, quoted=True) if qualifier else None)
-    expression = expression.transform(_verbatim, copy=False)
-    return str(expression.sql(dialect="spark", identify=True))
+    return spelled(expression.transform(_verbatim, copy=False))
 
 
 def _no_frame(_: str) -> Optional[str]:

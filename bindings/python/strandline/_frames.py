@@ -6,34 +6,22 @@ import difflib
 import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Optional, Union
+from typing import Any, Optional, Union
 
 from sqlframe.base.column import Column
 from sqlglot import exp
 
 from ._arguments import accept, accept_at_least, accept_one_of, flat, given
-from ._columns import (
-    OF_FRAME, ColumnOrName, as_column, column_text, literal, name_of, quote, split_name, table_name,
-)  # fmt: skip
+from ._columns import OF_FRAME, ColumnOrName, as_column, column_text, name_of
 from ._grouped import GroupedData
 from ._nulls import DataFrameNaFunctions
 from ._row import Row
+from ._session import Session
+from ._text import literal, quote, split_name, table_name
 from .errors import InvalidArgumentError, NotFoundError, StrandlineError, UnsupportedError
-
-if TYPE_CHECKING:
-    from ._spark import SparkSession
 
 _MADE_ALIAS = re.compile(r"`__t\d+`")
 _ids = itertools.count(1)
-
-
-class Source:
-    """A relation at the bottom of a query."""
-
-    def __init__(self, text: str, table: str, streaming: bool) -> None:
-        self.text = text
-        self.table = table  # the same columns, read as a table
-        self.streaming = streaming
 
 
 _JOINS = {
@@ -55,7 +43,7 @@ _UNSUPPORTED = frozenset(
 class DataFrame:
     """A lazy relation. Methods give new frames; nothing is read before rows are asked for."""
 
-    def __init__(self, spark: SparkSession, relation: str, *, whole: bool = False) -> None:
+    def __init__(self, spark: Session, relation: str, *, whole: bool = False) -> None:
         self._spark = spark
         self._from = relation  # what follows FROM
         self._whole = whole  # it is a query in parentheses, and nothing was done to it

@@ -9,8 +9,9 @@ from sqlframe.base.column import Column
 from sqlglot import exp
 
 from ._arguments import accept, flat
-from ._columns import expr, functions, name_of, quote
+from ._columns import expr, functions, name_of
 from ._literals import _inferred, _typed
+from ._text import quote
 from .errors import InvalidArgumentError, UnsupportedError
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from ._arguments import accept, given
 from ._result import Result, _need, _text
+from ._text import plain, quote
 from .errors import InvalidArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ _SYSTEM = (_START, _END, _SYSTEM_START, _SYSTEM_END)
 
 
 def history_of(table: Table, key: Any) -> History:
-    from ._columns import quote
     from ._literals import _type, value_text
 
     types = {field.name: field.type for field in table.schema}
@@ -51,7 +51,7 @@ def history_of(table: Table, key: Any) -> History:
         conditions.append(f"{column} <=> CAST({value_text(value, _type(type_))} AS {type_})")
     order = f"{_START}, {_SYSTEM_START}" if _SYSTEM_START in types else _START
     result = table._warehouse.sql(
-        f"SELECT * FROM {table._text} VERSION AS OF {table.version} WHERE {' AND '.join(conditions)} ORDER BY {order}"
+        f"SELECT * FROM {plain(table._text)} VERSION AS OF {table.version} WHERE {' AND '.join(conditions)} ORDER BY {order}"
     )
     label = ", ".join(f"{name} = {_text(value)}" for name, value in zip(shown, values))
     return History(f"{table.name}: {label}", result, {name for part in keys for name in part})

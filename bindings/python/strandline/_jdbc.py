@@ -9,8 +9,8 @@ from typing import Optional
 from urllib.parse import unquote
 
 from . import _core
-from ._columns import literal, quote
 from ._extensions import use_extensions
+from ._text import literal, quote
 
 # What this process keeps, for the program that runs it as the interpreter of its .py files.
 kept: dict[str, str] = {}

@@ -13,7 +13,7 @@ from typing import Any, Optional
 
 from sqlglot import exp
 
-from ._columns import literal, quote
+from ._text import literal, quote
 
 LARGE = 2000  # rows
 

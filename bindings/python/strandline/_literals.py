@@ -13,8 +13,9 @@ from sqlframe.standalone import types as spark_types
 from sqlglot import exp
 
 from ._arguments import given
-from ._columns import is_unicode, literal, quote
+from ._columns import spelled
 from ._large import Files
+from ._text import is_unicode, literal, quote
 from .errors import InvalidArgumentError
 
 Type = exp.DataType
@@ -233,37 +234,57 @@ def _inferred(name: str, values: Sequence[Any]) -> Type:
     if kind in plain:
         return _type(plain[kind])
     if issubclass(kind, (list, tuple)) and not hasattr(present[0], "__fields__"):
-        return _type(f"ARRAY<{_spelled(_inferred(name, [item for value in present for item in value]))}>")
+        return _type(f"ARRAY<{_sql(_inferred(name, [item for value in present for item in value]))}>")
     if issubclass(kind, Mapping):
         keys = _inferred(name, [key for value in present for key in value])
         items = _inferred(name, [item for value in present for item in value.values()])
-        return _type(f"MAP<{_spelled(keys)}, {_spelled(items)}>")
+        return _type(f"MAP<{_sql(keys)}, {_sql(items)}>")
     if hasattr(present[0], "__fields__"):
         fields = present[0].__fields__
         inside = ", ".join(
-            f"{quote(field)}: {_spelled(_inferred(field, [value[i] for value in present]))}" for i, field in enumerate(fields)
+            f"{_named(field)}: {_sql(_inferred(field, [value[i] for value in present]))}" for i, field in enumerate(fields)
         )
         return _type(f"STRUCT<{inside}>")
     raise InvalidArgumentError(f"column {name} has values of type {kind.__name__}: give a schema", "CANNOT_DETERMINE_TYPE")
 
 
-def _spelled(type_: Type) -> str:
+def _named(name: str) -> str:
+    """A name as _type reads it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _sql(type_: Type) -> str:
+    """A type as _type reads it."""
     return str(type_.sql(dialect="spark", identify=True))
+
+
+def _spelled(type_: Type) -> str:
+    return spelled(type_.copy())
 
 
 _BITS = {Type.Type.TINYINT: 8, Type.Type.SMALLINT: 16, Type.Type.INT: 32, Type.Type.BIGINT: 64}
 
 
 def _is_out_of_range(value: Any, type_: Type) -> bool:
-    """A number that its column cannot hold, by its digits before the point."""
+    """A number that its column cannot hold."""
     if isinstance(value, bool) or not isinstance(value, (int, decimal.Decimal)):
         return False
     if (bits := _BITS.get(type_.this)) is not None:
         return not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1)
-    if type_.this == Type.Type.DECIMAL and decimal.Decimal(value).is_finite() and value != 0:
+    if type_.this == Type.Type.DECIMAL and decimal.Decimal(value).is_finite():
         precision, scale = [int(one.name) for one in type_.expressions] or (10, 0)
-        return decimal.Decimal(value).adjusted() >= precision - scale
+        return abs(_rounded(decimal.Decimal(value), scale)) >= decimal.Decimal(10).scaleb(precision - scale - 1)
     return False
+
+
+_HALF_UP = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, rounding=decimal.ROUND_HALF_UP)
+
+
+def _rounded(value: decimal.Decimal, scale: int) -> decimal.Decimal:
+    """To the digits of a DECIMAL, as Spark does it."""
+    if value.adjusted() > 50 or -value.as_tuple().exponent <= scale:  # type: ignore[operator]
+        return value
+    return value.quantize(decimal.Decimal(1).scaleb(-scale), context=_HALF_UP)
 
 
 def value_text(value: Any, type_: Type) -> str:
@@ -295,6 +316,8 @@ def value_text(value: Any, type_: Type) -> str:
             return literal("NaN")
         return literal("Infinity" if value > 0 else "-Infinity") if math.isinf(value) else literal(repr(value))
     if isinstance(value, decimal.Decimal):
+        if kind == Type.Type.DECIMAL and not value.is_finite():
+            return "NULL"  # as in PySpark
         return literal(format(value, "f"))
     if isinstance(value, str):
         return literal(value)

@@ -1,5 +1,5 @@
-"""Modules of a pipeline: its files, and what they import from its folders. In all of them ``spark`` and
-``dbutils`` are there; a file of the pipeline runs once, by itself or by the first import of it."""
+"""Modules of a pipeline or a script: its files, and what they import from its folders. In all of them ``spark``
+and ``dbutils`` are there; a file of a pipeline runs once, by itself or by the first import of it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ import importlib.abc
 import importlib.machinery
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from types import ModuleType
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import CodeType, ModuleType
 from typing import Any, Optional
 
 from ._source import source_text
 
 MODULE = "strandline_pipeline_"  # and a number: of a file that none imports
+_PACKAGES = f"{os.sep}site-packages{os.sep}"  # of an environment below the folder
+_OURS = os.path.join(os.path.dirname(os.path.realpath(__file__)), "")
 
 
 class Modules(importlib.abc.MetaPathFinder):
@@ -34,6 +37,17 @@ class Modules(importlib.abc.MetaPathFinder):
         finder = importlib.machinery.PathFinder
         at = sys.meta_path.index(finder) if finder in sys.meta_path else len(sys.meta_path)
         sys.meta_path.insert(at, self)
+
+    @contextmanager
+    def installed(self) -> Iterator[None]:
+        """As install(), for the block."""
+        before = list(sys.path)
+        self.install()
+        try:
+            yield
+        finally:
+            sys.meta_path.remove(self)
+            sys.path[:] = before
 
     def run(self, path: str) -> None:
         """Runs a file, unless an import did. Whatever it raises or raised passes through."""
@@ -78,7 +92,7 @@ class Modules(importlib.abc.MetaPathFinder):
         place = os.path.realpath(spec.loader.path)
         if place in self._paths:
             spec.loader = _File(self, self._paths[place])
-        elif place.startswith(self._inside):
+        elif place.startswith(self._inside) and not place.startswith(_OURS) and _PACKAGES not in place:
             spec.loader = _Helper(self._names, spec.loader.name, spec.loader.path)
         return spec
 
@@ -99,6 +113,11 @@ class _Helper(importlib.machinery.SourceFileLoader):
     def __init__(self, names: Mapping[str, Any], fullname: str, path: str) -> None:
         super().__init__(fullname, path)
         self._names = names
+
+    def get_code(self, fullname: str) -> Optional[CodeType]:
+        """Of the file as it is: what Python caches it takes for new in the second that the file is written anew."""
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
 
     def exec_module(self, module: ModuleType) -> None:
         module.__dict__.update(self._names)

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
 from ._arguments import accept, accept_one_of, given
-from ._columns import quote
 from ._literals import _inferred, _typed
+from ._text import quote
 from .errors import InvalidArgumentError
 
 if TYPE_CHECKING:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Optional, TypeVar
+from typing import Any, Optional, TypeVar
 
 from ._arguments import accept, accept_one_of, accept_path
-from ._columns import literal, quote, table_name
-from ._frames import DataFrame, Source
+from ._frames import DataFrame
+from ._session import Session, Source
+from ._text import literal, quote, schema_text, table_name
 from .errors import InvalidArgumentError, UnsupportedError
-
-if TYPE_CHECKING:
-    from ._spark import SparkSession
 
 R = TypeVar("R", bound="_Reader")
 
@@ -23,7 +21,7 @@ def _option_text(key: str, value: Any) -> str:
 
 
 class _Reader:
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(self, spark: Session) -> None:
         self._spark = spark
         self._format: Optional[str] = None
         self._options: dict[str, str] = {}
@@ -50,9 +48,7 @@ class _Reader:
 
     def schema(self: R, schema: Any) -> R:
         """Columns of the files: DDL or a StructType."""
-        from .pipelines import _schema
-
-        self._schema = _schema(schema)
+        self._schema = schema_text(schema)
         return self
 
     def _take(self, *names: str) -> Optional[str]:
@@ -123,7 +119,7 @@ class DataFrameReader(_Reader):
     def table(self, tableName: str) -> DataFrame:
         """A table or view; options: readChangeFeed with its range, versionAsOf, timestampAsOf."""
         text = accept("tableName", tableName, str)
-        view = self._spark._temporary.get(text)
+        view: Optional[DataFrame] = self._spark._temporary.get(text)
         if view is not None:
             return view
         return self._table_text(table_name(text), False, text)

@@ -12,6 +12,7 @@ from typing import Any
 
 from . import _core, _streams
 from ._imports import resolving
+from ._modules import Modules
 from ._source import source_text
 from ._spark import SparkSession
 from ._volumes import DbUtils, Volumes
@@ -27,15 +28,16 @@ def run(path: str, warehouse: Warehouse, root: str = ".", name: str = "__main__"
     text = source_text(path, path)
     volumes = Volumes(None, root)
     spark = SparkSession(lambda: warehouse, volumes)
+    names = {"spark": spark, "dbutils": DbUtils(volumes)}
     module = types.ModuleType(name)
     module.__file__ = str(path)
     if name == "__main__":
         sys.modules[name] = module
-    module.__dict__.update(spark=spark, dbutils=DbUtils(volumes))
+    module.__dict__.update(names)
     tree = ast.parse(text, path)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     value = None
-    with resolving(spark):
+    with resolving(spark), Modules({}, str(Path(path).resolve().parent), names).installed():
         exec(compile(tree, path, "exec"), module.__dict__)
         if last is not None:
             assert isinstance(last, ast.Expr)
@@ -53,7 +55,6 @@ def main() -> None:
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     given = parser.parse_args()
     sys.argv = [given.file, *given.arguments]
-    sys.path.insert(0, str(Path(given.file).resolve().parent))
     try:
         run(given.file, connect(given.warehouse, catalog=given.catalog, schema=given.schema))
     except StrandlineError as error:

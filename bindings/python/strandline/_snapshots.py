@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any, Optional
 
 from ._arguments import given
-from ._columns import is_unicode
-from ._spark import DataFrame
+from ._frames import DataFrame
+from ._text import is_unicode
 from .errors import InvalidArgumentError
 
 UTC = datetime.timezone.utc

@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, Optional
 
 from ._arguments import accept
-from ._columns import quote
-from ._frames import DataFrame, DataFrameWriter, Source
+from ._frames import DataFrame, DataFrameWriter
 from ._grouped import GroupedData
 from ._large import Files
 from ._readers import DataFrameReader, DataStreamReader
+from ._session import Source
+from ._text import quote
 from ._volumes import Volumes
 from ._warehouse import Warehouse
 from .errors import NotFoundError, UnsupportedError

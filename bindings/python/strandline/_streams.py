@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, Optional
 
 from ._arguments import accept, given
-from ._columns import quote, split_name, sql_name
 from ._pipeline import Pipeline, Update
+from ._text import quote, split_name, sql_name
 from .errors import CorruptError, InvalidArgumentError, UnsupportedError
 
 _active: list[StreamingQuery] = []

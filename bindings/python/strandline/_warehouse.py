@@ -14,6 +14,7 @@ from . import _core
 from ._arguments import accept, accept_at_least, accept_path, accept_text, given
 from ._extensions import use_extensions
 from ._result import Nothing, Result
+from ._text import literal, plain
 from .errors import UnsupportedError
 
 if TYPE_CHECKING:
@@ -222,7 +223,7 @@ class Table:
 
     def rows(self) -> Result:
         """All rows of this version."""
-        return self._warehouse.sql(f"SELECT * FROM {self._text} VERSION AS OF {self.version}")
+        return self._warehouse.sql(f"SELECT * FROM {plain(self._text)} VERSION AS OF {self.version}")
 
     def changes(self, from_: VersionOrTime, to: Optional[VersionOrTime] = None) -> Result:
         """The change data feed between two commits, both inclusive.
@@ -236,7 +237,8 @@ class Table:
         :raises StrandlineError: as of ``table_changes`` in SQL, with its code.
         """
         bounds = [_bound("from_", from_)] + ([] if to is None else [_bound("to", to)])
-        return self._warehouse.sql(f"SELECT * FROM table_changes({_literal(self.name)}, {', '.join(bounds)})")
+        texts = [literal(one) if isinstance(one, str) else str(one) for one in bounds]
+        return self._warehouse.sql(f"SELECT * FROM table_changes({literal(self.name)}, {', '.join(texts)})")
 
     def change_batches(
         self,
@@ -265,7 +267,7 @@ class Table:
         accept("follow", follow, bool)
         accept_at_least("poll_seconds", poll_seconds, 0, int, float)
         accept_at_least("max_files", max_files, 1, int)
-        start = None if from_ is None else _bound("from_", from_).strip("'")
+        start = None if from_ is None else str(_bound("from_", from_))
         path = "" if checkpoint is None else os.path.abspath(accept_path("checkpoint", checkpoint, "a file"))
         reader = _core.open_changes(*self._warehouse._options, self.name, start, path, max_files)
         return _batches(reader, follow, poll_seconds)
@@ -296,18 +298,13 @@ def _stream(parameter: str, rows: Any) -> Any:
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
-def _literal(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
-def _bound(parameter: str, value: VersionOrTime) -> str:
+def _bound(parameter: str, value: VersionOrTime) -> Union[int, str]:
+    """A version, or a time as text."""
     accept(parameter, value, int, str, datetime.datetime)
     if isinstance(value, str):
-        accept_text(parameter, value)
+        return accept_text(parameter, value)
     if isinstance(value, int):
-        return str(value)
-    if isinstance(value, datetime.datetime):
-        if value.tzinfo is not None:
-            value = value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
-        value = value.isoformat(" ", "microseconds")
-    return _literal(value)
+        return value
+    if value.tzinfo is not None:
+        value = value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+    return value.isoformat(" ", "microseconds")

@@ -26,7 +26,8 @@ from pathlib import Path
 from typing import Any, Optional, TypeVar, Union, cast, overload
 
 from ._arguments import accept, accept_one_of, given, known_parameters
-from ._columns import ColumnOrName, expression_text, literal, name_of, names_of, quote, split_name, sql_name
+from ._columns import ColumnOrName, expression_text, name_of, names_of
+from ._text import literal, quote, schema_text, split_name, sql_name
 from .errors import InvalidArgumentError, UnsupportedError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -125,19 +126,6 @@ def _constraint(expectation: tuple[str, str, str]) -> str:
     return f"CONSTRAINT {quote(name)} EXPECT ({condition}){violation}"
 
 
-def _schema(schema: Any) -> str:
-    if schema is None:
-        return ""
-    if isinstance(schema, str):
-        return schema.strip()
-    if hasattr(schema, "fields"):  # a StructType
-        return ", ".join(
-            f"{quote(field.name)} {field.dataType.simpleString()}{'' if field.nullable else ' NOT NULL'}"
-            for field in schema.fields
-        )
-    raise TypeError(f"schema must be DDL such as 'id INT, name STRING' or a StructType, not {given(schema)}")
-
-
 def _properties(value: Any) -> str:
     if not value:
         return ""
@@ -168,7 +156,7 @@ def _table_text(
     cluster_by: Any, schema: Any,
 ) -> Callable[[list[tuple[str, str, str]]], str]:  # fmt: skip
     """The statement up to AS, given the expectations. Arguments are checked now."""
-    columns = _schema(schema)
+    columns = schema_text(schema)
     tail = ""
     if partitions := names_of("partition_cols", partition_cols):
         tail += f" PARTITIONED BY ({', '.join(partitions)})"
@@ -232,7 +220,7 @@ create_target_table = create_streaming_live_table = create_streaming_table
 
 
 def _frame_of(function: Callable[[], Any]) -> Any:
-    from ._spark import DataFrame
+    from ._frames import DataFrame
 
     frame = function()
     if not isinstance(frame, DataFrame):
