@@ -20,7 +20,8 @@ SECTION = """
 updating 1 % of them; whole programs with `--memory-limit {memory}`, best of 3, {processor}. The floor is DuckDB, open already,
 scanning that column of the same files once: the data files, or of a recorded feed its files. Ratios are without what the
 program needs to start; where the machine is busy with other work, processor seconds mean more. The automatic feed also reads
-row ids and the versions of rows, where files have them: with copy on write two columns more of every row. Aim: 2.
+what tells which rows changed: with copy on write row ids and versions of the row groups that hold changed rows, with deletion
+vectors statistics of the new files and the vectors. Aim: 2.
 
 {table}
 

@@ -506,20 +506,29 @@ Result<ChangePlan> plan_changes(const delta::Table& table, const RangeRequest& r
 }
 
 std::optional<Error> find_missing_file(storage::Store* store, const ChangePlan& plan) {
+  struct Missing {
+    Version version = 0;
+    std::string path;
+  };
+  std::optional<Missing> first;
+  Version last = 0;
   for (const CommitChanges& commit : plan.commits) {
     for (const FileChange& change : commit.files) {
-      const auto path =
+      auto path =
           delta::resolve_data_path(plan.definition->table_path, std::string(change.file.path));
       if (!path.ok()) return path.error();
       const auto found = store->stat(*path);
       if (found.ok() || found.error().kind != ErrorKind::kNotFound) continue;
-      return not_found("DELTA_CHANGE_DATA_FILE_NOT_FOUND",
-                       "the change data of version {} of {} needs the file {}, which is gone, as "
-                       "after VACUUM: start after version {}",
-                       commit.version, plan.definition->table_path, *path, commit.version);
+      if (!first) first = Missing{commit.version, std::move(path).value()};
+      last = commit.version;
+      break;
     }
   }
-  return std::nullopt;
+  if (!first) return std::nullopt;
+  return not_found("DELTA_CHANGE_DATA_FILE_NOT_FOUND",
+                   "the change data of version {} of {} needs the file {}, which is gone, as after "
+                   "VACUUM: start after version {}",
+                   first->version, plan.definition->table_path, first->path, last);
 }
 
 }  // namespace strandline::cdf

@@ -344,13 +344,18 @@ TEST_F(PlanTest, RowIdColumnsOfAllVersionsAreKnown) {
 TEST_F(PlanTest, FilesThatAreGoneAreNamed) {
   commit({protocol(), metadata(kLegacy), add("a")});
   commit({add("b")});
+  commit({add("c")});
+  commit({add("d")});
+  commit({add("e")});
   const auto made = plan(version(0));
-  ASSERT_TRUE(store_->put("/t/a", "x").ok());
+  for (const char* there : {"/t/a", "/t/c", "/t/e"}) ASSERT_TRUE(store_->put(there, "x").ok());
   const auto missing = find_missing_file(store_.get(), *made);
   ASSERT_TRUE(missing);
   EXPECT_EQ(missing->code, "DELTA_CHANGE_DATA_FILE_NOT_FOUND");
   EXPECT_THAT(missing->message, HasSubstr("version 1 of /t needs the file /t/b"));
-  ASSERT_TRUE(store_->put("/t/b", "x").ok());
+  // From which all can be read.
+  EXPECT_THAT(missing->message, HasSubstr("start after version 3"));
+  for (const char* there : {"/t/b", "/t/d"}) ASSERT_TRUE(store_->put(there, "x").ok());
   EXPECT_FALSE(find_missing_file(store_.get(), *made));
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <string_view>
 
 #include "base/error.h"
 
@@ -93,7 +94,10 @@ Result<cdf::Timestamp> parse_timestamp(Connection& connection, const std::string
 }
 
 Result<cdf::Bound> parse_bound(Connection& connection, const std::string& text) {
-  if (!text.empty() && std::all_of(text.begin(), text.end(), is_digit)) {
+  const bool is_negative = text.starts_with("-");
+  const std::string_view digits = std::string_view(text).substr(is_negative ? 1 : 0);
+  if (!digits.empty() && std::all_of(digits.begin(), digits.end(), is_digit)) {
+    // Of a negative one the plan says what is wrong.
     delta::Version version = 0;
     const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), version);
     if (failed == std::errc()) return cdf::Bound(version);

@@ -31,12 +31,25 @@ class ChangeScan final : public Scan {
   std::string sql_;
 };
 
+// What goes from piece to piece of a plan.
+struct KnownRows {
+  KnownRows(delta::Table of, std::shared_ptr<const delta::Snapshot> definition)
+      : table(std::move(of)), told(table, std::move(definition)) {}
+  KnownRows(const KnownRows&) = delete;
+  KnownRows& operator=(const KnownRows&) = delete;
+
+  const delta::Table table;
+  CommitVectors vectors{table};
+  ToldChanges told;
+  CommitMatcher matcher{table, &vectors, &told};
+};
+
 class ChangeScanBuilder {
  public:
-  ChangeScanBuilder(Connection& connection, const delta::Table& table, const cdf::ChangePlan& plan,
+  ChangeScanBuilder(Connection& connection, KnownRows* known, const cdf::ChangePlan& plan,
                     bool with_row_ids)
       : connection_(connection),
-        table_(table),
+        known_(*known),
         plan_(plan),
         with_row_ids_(with_row_ids),
         key_(cdf::primary_key(*plan.definition)) {}
@@ -46,7 +59,7 @@ class ChangeScanBuilder {
  private:
   Status add_single(FeedPart* part, const cdf::CommitChanges& commit,
                     const cdf::FileChange& change);
-  Status tell(ToldChanges* told, const cdf::CommitChanges& commit, const cdf::FileChange& change);
+  Status tell(const cdf::CommitChanges& commit, const cdf::FileChange& change);
   Result<std::string> scan(const FeedPart& part, bool with_row_ids);
   std::string columns(const std::string& qualifier, const std::string& change_type) const;
   std::string key_struct() const;
@@ -55,12 +68,11 @@ class ChangeScanBuilder {
   std::string recorded(const std::string& relation) const;
 
   Connection& connection_;
-  const delta::Table& table_;
+  KnownRows& known_;
   const cdf::ChangePlan& plan_;
   const bool with_row_ids_;
   const std::vector<cdf::KeyPart> key_;
   std::unique_ptr<ChangeScan> result_ = std::make_unique<ChangeScan>();
-  CommitVectors vectors_{table_};
 };
 
 FeedChangeKind plain_kind(const cdf::FileChange& change) {
@@ -75,21 +87,20 @@ Status ChangeScanBuilder::add_single(FeedPart* part, const cdf::CommitChanges& c
     part->add(change.file, {what, nullptr});
     return {};
   }
-  SL_ASSIGN(const auto rows, vectors_.only(commit, change));
+  SL_ASSIGN(const auto rows, known_.vectors.only(commit, change));
   part->add_rows(change.file, *rows, what);
   return {};
 }
 
 // A change that stands for itself.
-Status ChangeScanBuilder::tell(ToldChanges* told, const cdf::CommitChanges& commit,
-                               const cdf::FileChange& change) {
-  const size_t what = told->number(commit, plain_kind(change));
+Status ChangeScanBuilder::tell(const cdf::CommitChanges& commit, const cdf::FileChange& change) {
+  const size_t what = known_.told.number(commit, plain_kind(change));
   if (!change.only_deleted_by) {
-    told->add_file(change.file, what);
+    known_.told.add_file(change.file, what);
     return {};
   }
-  SL_ASSIGN(const auto rows, vectors_.only(commit, change));
-  told->add_rows(told->file_number(change.file), *rows, what);
+  SL_ASSIGN(const auto rows, known_.vectors.only(commit, change));
+  known_.told.add_rows(known_.told.file_number(change.file), *rows, what);
   return {};
 }
 
@@ -97,9 +108,9 @@ Result<std::string> ChangeScanBuilder::scan(const FeedPart& part, bool with_row_
   ScanOptions options;
   options.with_row_ids = with_row_ids;
   options.feed = part.feed;
-  auto scan = scan_table(connection_, table_, part.snapshot, options);
+  auto scan = scan_table(connection_, known_.table, part.snapshot, options);
   if (!scan.ok()) {
-    if (auto missing = cdf::find_missing_file(table_.store().get(), plan_)) return *missing;
+    if (auto missing = cdf::find_missing_file(known_.table.store().get(), plan_)) return *missing;
     return scan.error();
   }
   return result_->keep(std::move(scan).value());
@@ -202,8 +213,7 @@ std::string ChangeScanBuilder::recorded(const std::string& relation) const {
 }
 
 Result<std::unique_ptr<Scan>> ChangeScanBuilder::build() {
-  ToldChanges told(table_, *plan_.definition);  // rows whose change is known
-  FeedPart pairing(*plan_.definition);          // inserts and deletes that the engine matches
+  FeedPart pairing(*plan_.definition);  // inserts and deletes that the engine matches
   FeedPart recordings(*plan_.definition);
   recordings.feed->is_recorded = true;
   std::vector<const cdf::CommitChanges*> mixed;
@@ -214,17 +224,16 @@ Result<std::unique_ptr<Scan>> ChangeScanBuilder::build() {
     }
     for (const cdf::FileChange& change : commit.files) {
       SL_TRY(change.kind == ChangeKind::kRecorded ? add_single(&recordings, commit, change)
-                                                  : tell(&told, commit, change));
+                                                  : tell(commit, change));
     }
   }
-  SL_ASSIGN(const auto unmatched,
-            CommitMatcher(connection_, table_, plan_, &vectors_, &told).match(mixed));
+  SL_ASSIGN(const auto unmatched, known_.matcher.match(connection_, plan_, mixed));
   for (const cdf::CommitChanges* commit : unmatched) {
     for (const cdf::FileChange& change : commit->files)
       SL_TRY(add_single(&pairing, *commit, change));
   }
-  const bool looks_at_keys = told.has_updates() && !key_.empty();
-  const FeedPart known = told.finish();
+  const bool looks_at_keys = known_.told.has_updates() && !key_.empty();
+  const FeedPart known = known_.told.finish();
   std::string sql;
   const auto put = [&sql](const std::string& select) {
     sql += (sql.empty() ? "" : " UNION ALL ") + select;
@@ -265,9 +274,24 @@ std::vector<std::string> possible_types(const cdf::FileChange& change, bool need
 
 }  // namespace
 
+struct ChangeScans::Known : KnownRows {
+  using KnownRows::KnownRows;
+};
+
+ChangeScans::ChangeScans(delta::Table table) : table_(std::move(table)) {}
+ChangeScans::ChangeScans(ChangeScans&&) noexcept = default;
+ChangeScans& ChangeScans::operator=(ChangeScans&&) noexcept = default;
+ChangeScans::~ChangeScans() = default;
+
+Result<std::unique_ptr<Scan>> ChangeScans::next(Connection& connection,
+                                                const cdf::ChangePlan& piece, bool with_row_ids) {
+  if (known_ == nullptr) known_ = std::make_unique<Known>(table_, piece.definition);
+  return ChangeScanBuilder(connection, known_.get(), piece, with_row_ids).build();
+}
+
 Result<std::unique_ptr<Scan>> scan_changes(Connection& connection, const delta::Table& table,
                                            const cdf::ChangePlan& plan, bool with_row_ids) {
-  return ChangeScanBuilder(connection, table, plan, with_row_ids).build();
+  return ChangeScans(table).next(connection, plan, with_row_ids);
 }
 
 Status prune_changes(Connection& connection, const ChangeCondition& condition,

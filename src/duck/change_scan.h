@@ -20,6 +20,25 @@ namespace strandline::duck {
 Result<std::unique_ptr<Scan>> scan_changes(Connection& connection, const delta::Table& table,
                                            const cdf::ChangePlan& plan, bool with_row_ids = false);
 
+// The same for pieces of one plan (cdf/stretches.h) in their order: what is known of the rows of
+// one piece serves the next.
+class ChangeScans {
+ public:
+  explicit ChangeScans(delta::Table table);
+  ChangeScans(ChangeScans&&) noexcept;
+  ChangeScans& operator=(ChangeScans&&) noexcept;
+  ~ChangeScans();
+
+  // Errors: as scan_table; after one, what is known of rows is too little to go on.
+  Result<std::unique_ptr<Scan>> next(Connection& connection, const cdf::ChangePlan& piece,
+                                     bool with_row_ids = false);
+
+ private:
+  struct Known;
+  delta::Table table_;
+  std::unique_ptr<Known> known_;
+};
+
 // Conditions on the change columns alone, as the engine spells them; empty: none.
 struct ChangeCondition {
   std::string of_commits;  // on _commit_version and _commit_timestamp

@@ -199,6 +199,34 @@ TEST_F(ChangeScanTest, StatisticsTellOfUpdatesAlone) {
                           "6|update_preimage|1|a"));
 }
 
+TEST_F(ChangeScanTest, PiecesOfAPlanGiveWhatItGives) {
+  auto before = file("(1, 'a', 0, 0), (2, 'b', 1, 0), (3, 'c', 2, 0), (4, 'd', 3, 0)");
+  const auto replace = [&](const std::string& rows) {
+    const auto after = new_file(rows);
+    commit({{ChangeKind::kDelete, before}, {ChangeKind::kInsert, after}});
+    before = after;
+  };
+  replace("(2, 'B', 1, NULL), (1, 'a', 0, 0), (3, 'c', 2, 0), (4, 'd', 3, 0)");
+  replace("(1, 'a', 0, 0), (4, 'D', 3, NULL), (2, 'B', 1, 1), (3, 'c', 2, 0)");
+  replace("(1, 'a', 0, 0), (4, 'D', 3, 2), (3, 'c', 2, 0)");
+  replace("(1, 'A', 0, NULL), (4, 'D', 3, 2), (3, 'c', 2, 0)");
+  replace("(1, 'A', 0, 4), (4, 'DD', 3, NULL), (3, 'C', 2, NULL)");
+  const auto whole = changes();
+  EXPECT_EQ(whole.size(), 11U);
+  ChangeScans scans(table());
+  std::vector<std::string> rows;
+  for (const cdf::CommitChanges& one : plan_.commits) {
+    cdf::ChangePlan piece = plan_;
+    piece.commits = {one};
+    const auto scan = scans.next(*connection_, piece);
+    ASSERT_TRUE(scan.ok()) << scan.error().message;
+    const auto some =
+        query_rows("SELECT _commit_version, _change_type, k, v FROM " + (*scan)->sql() + " AS t");
+    rows.insert(rows.end(), some.begin(), some.end());
+  }
+  EXPECT_EQ(rows, whole);
+}
+
 TEST_F(ChangeScanTest, CommitsAreMatchedApart) {
   commit({{ChangeKind::kDelete, file("(1, 'a', 0, 1), (2, 'b', 1, 1)")},
           {ChangeKind::kInsert, file("(2, 'b', 1, 1)")}});

@@ -54,7 +54,7 @@ bool CommitMatcher::has_updated_rows_alone(const delta::AddFile& file, delta::Ve
     }
     return true;
   };
-  const auto columns = delta::row_id_columns(*plan_.definition);
+  const auto columns = delta::row_id_columns(*plan_->definition);
   std::optional<delta::LongStatistics> ids, versions;
   if (!look_at(columns.ids, &ids) || !look_at(columns.versions, &versions)) return false;
   const bool are_old = ids && ids->null_count == 0 && ids->max && *ids->max < least_new_id;
@@ -124,7 +124,7 @@ Result<bool> CommitMatcher::tell_updates(const cdf::CommitChanges& commit) {
 
 // A read that failed because files are gone says which.
 Error CommitMatcher::explain(Error error) const {
-  if (auto missing = cdf::find_missing_file(table_.store().get(), plan_)) return *missing;
+  if (auto missing = cdf::find_missing_file(table_.store().get(), *plan_)) return *missing;
   return error;
 }
 
@@ -180,7 +180,7 @@ Status CommitMatcher::read_new(size_t first, size_t* end) {
     }
   }
   SL_TRY(read_ids(before));
-  auto read = read_new_rows(connection_, table_, *plan_.definition, added, kMaxRuns);
+  auto read = read_new_rows(*connection_, table_, *plan_->definition, added, kMaxRuns);
   if (!read.ok()) return explain(std::move(read).error());
   for (size_t i = 0; i < names.size(); ++i) {
     NewRows& of_file = new_rows_[names[i]] = std::move(read->at(i));
@@ -216,7 +216,7 @@ Status CommitMatcher::read_ids(const std::vector<const delta::AddFile*>& files) 
   }
   size_t kept = 0;
   for (const auto& [name, ids] : ids_) kept += ids ? ids->run_count : 0;
-  auto ids = read_row_ids(connection_, table_, *plan_.definition, unread,
+  auto ids = read_row_ids(*connection_, table_, *plan_->definition, unread,
                           kMaxRuns - std::min(kMaxRuns, kept));
   if (!ids.ok()) return explain(std::move(ids).error());
   for (size_t i = 0; i < unread.size(); ++i)
@@ -225,7 +225,11 @@ Status CommitMatcher::read_ids(const std::vector<const delta::AddFile*>& files) 
 }
 
 Result<std::vector<const cdf::CommitChanges*>> CommitMatcher::match(
+    Connection& connection, const cdf::ChangePlan& plan,
     const std::vector<const cdf::CommitChanges*>& commits) {
+  connection_ = &connection;
+  plan_ = &plan;
+  commits_.clear();
   for (const cdf::CommitChanges* commit : commits) {
     SL_ASSIGN(const bool is_told, tell_updates(*commit));
     if (!is_told) commits_.push_back(commit);
@@ -256,11 +260,12 @@ Result<std::vector<const cdf::CommitChanges*>> CommitMatcher::match(
       }
       if (follows) forget_ids_before(commit);
     }
-    // A file that a later commit needs is mostly needed by the next one too.
+    // A file that a later commit needs is mostly needed by the next one too; what comes after the
+    // last one needs files that it wrote.
     std::set<std::string> needed;
-    if (end < commits_.size()) {
-      for (const cdf::FileChange& change : commits_[end]->files)
-        needed.insert(told_.name_of(change.file));
+    const bool is_last = end == commits_.size();
+    for (const cdf::FileChange& change : commits_[is_last ? end - 1 : end]->files) {
+      if (!is_last || change.kind == ChangeKind::kInsert) needed.insert(told_.name_of(change.file));
     }
     std::erase_if(ids_, [&](const auto& known) { return !needed.contains(known.first); });
     origins_.keep([&](size_t file) { return needed.contains(told_.name_of(file)); });

@@ -18,14 +18,16 @@ namespace strandline::duck {
 
 class CommitMatcher {
  public:
-  CommitMatcher(Connection& connection, const delta::Table& table, const cdf::ChangePlan& plan,
-                CommitVectors* vectors, ToldChanges* told)
-      : connection_(connection), table_(table), plan_(plan), vectors_(*vectors), told_(*told) {}
+  // All outlive it.
+  CommitMatcher(const delta::Table& table, CommitVectors* vectors, ToldChanges* told)
+      : table_(table), vectors_(*vectors), told_(*told) {}
 
   // Tells what these commits of the plan, ascending, did; gives those that the engine has to match,
   // for an id that is there twice or for their size. Looks at as little as will do: statistics, ids
-  // of new rows, all ids.
+  // of new rows, all ids. Of later commits, in a plan that goes on, it looks at less if called for
+  // them in their order. Errors: as scan_table.
   Result<std::vector<const cdf::CommitChanges*>> match(
+      Connection& connection, const cdf::ChangePlan& plan,
       const std::vector<const cdf::CommitChanges*>& commits);
 
  private:
@@ -42,13 +44,15 @@ class CommitMatcher {
   void forget_ids_before(const cdf::CommitChanges& commit);
   Result<bool> match_all_ids(const cdf::CommitChanges& commit);
 
-  Connection& connection_;
   const delta::Table& table_;
-  const cdf::ChangePlan& plan_;
   CommitVectors& vectors_;
   ToldChanges& told_;
 
+  // Of the call at hand.
+  Connection* connection_ = nullptr;
+  const cdf::ChangePlan* plan_ = nullptr;
   std::vector<const cdf::CommitChanges*> commits_;  // that statistics do not tell
+
   RowMatcher matcher_;
   std::vector<MatchedRun> matched_runs_;  // of one commit; kept for its memory
   RowOrigins origins_;                    // by the numbers that told_ gives files

@@ -112,8 +112,11 @@ FeedPart ToldChanges::finish() {
       part.rows = std::make_shared<const ChangedRows>(std::move(rows));
       part_.add(file.file, std::move(part));
     }
+    file.rows = {};
   }
-  return std::move(part_);
+  row_count_ = 0;
+  has_updates_ = false;
+  return std::exchange(part_, FeedPart(*definition_));
 }
 
 }  // namespace strandline::duck

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cdf/plan.h"
@@ -52,8 +53,8 @@ class CommitVectors {
 
 class ToldChanges {
  public:
-  ToldChanges(const delta::Table& table, const delta::Snapshot& definition)
-      : table_path_(table.path()), part_(definition) {}
+  ToldChanges(const delta::Table& table, std::shared_ptr<const delta::Snapshot> definition)
+      : table_path_(table.path()), definition_(std::move(definition)), part_(*definition_) {}
 
   // Of a file's rows and their ids, whatever is deleted.
   std::string name_of(const delta::AddFile& file) const;
@@ -73,7 +74,7 @@ class ToldChanges {
   bool has_room_for(size_t rows) const;
 
   bool has_updates() const { return has_updates_; }
-  // All that was told.
+  // All that was told since the last time. Files keep their numbers.
   FeedPart finish();
 
  private:
@@ -84,6 +85,7 @@ class ToldChanges {
   };
 
   const std::string table_path_;
+  const std::shared_ptr<const delta::Snapshot> definition_;
   FeedPart part_;
   std::vector<FileRows> files_;
   std::map<std::string, size_t> file_numbers_;  // by name_of

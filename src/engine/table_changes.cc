@@ -94,17 +94,19 @@ Result<ChangeQueries> ChangeQueries::of(delta::Table table, cdf::ChangePlan plan
 Result<std::optional<std::string>> ChangeQueries::next(duck::Connection& connection) {
   if (next_ == pieces_.size()) return std::optional<std::string>();
   const cdf::ChangePlan& piece = pieces_[next_++];
-  SL_ASSIGN(scan_, duck::scan_changes(connection, table_, piece));
+  SL_ASSIGN(scan_, scans_.next(connection, piece));
   const std::string order =
       piece.commits.size() > 1 ? fmt::format(" ORDER BY {}", cdf::kCommitVersionColumn) : "";
   return std::optional(fmt::format("SELECT * FROM {} AS changes{}", scan_->sql(), order));
 }
 
 std::optional<Error> ChangeQueries::find_missing() const {
-  for (const cdf::ChangePlan& piece : pieces_) {
-    if (auto missing = cdf::find_missing_file(table_.store().get(), piece)) return missing;
+  cdf::ChangePlan whole = pieces_.front();
+  for (size_t i = 1; i < pieces_.size(); ++i) {
+    const auto& commits = pieces_[i].commits;
+    whole.commits.insert(whole.commits.end(), commits.begin(), commits.end());
   }
-  return std::nullopt;
+  return cdf::find_missing_file(table_.store().get(), whole);
 }
 
 Result<delta::Table> feed_table_at(const Context& context, const std::string& path) {

@@ -13,6 +13,7 @@
 
 #include "cdf/plan.h"
 #include "delta/snapshot.h"
+#include "duck/change_scan.h"
 #include "duck/delta_io.h"
 #include "duck/render.h"
 #include "engine/context.h"
@@ -47,11 +48,12 @@ class ChangeQueries {
 
  private:
   ChangeQueries(delta::Table table, std::vector<cdf::ChangePlan> pieces)
-      : table_(std::move(table)), pieces_(std::move(pieces)) {}
+      : table_(std::move(table)), pieces_(std::move(pieces)), scans_(table_) {}
 
   delta::Table table_;
   std::vector<cdf::ChangePlan> pieces_;
   size_t next_ = 0;
+  duck::ChangeScans scans_;
   std::unique_ptr<duck::Scan> scan_;
 };
 

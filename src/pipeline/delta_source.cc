@@ -141,7 +141,7 @@ Result<DeltaRange> plan_delta(const delta::Table& table, const delta::Snapshot& 
   } else if (options.starting_version) {
     if (*options.starting_version > newest.version + 1) {
       return invalid_argument(
-          "STREAM_STARTING_VERSION",
+          "DELTA_VERSION_NOT_FOUND",
           "startingVersion {} of '{}' does not exist yet: the newest version is {}",
           *options.starting_version, shown, newest.version);
     }

@@ -37,6 +37,8 @@ def test_a_range(lake):
 
 @pytest.mark.parametrize("arguments, code, text", [
     (["--from", "9"], 1, "DELTA_CDC_START_VERSION_AFTER_LATEST"),
+    (["--from", "-1"], 1, "DELTA_VERSION_INVALID"),
+    (["--from", "1", "--to", "-1"], 1, "DELTA_VERSION_INVALID"),
     (["--from", "yesterday"], 1, "DELTA_TIMESTAMP_INVALID"),
     (["--from", "0", "--follow", "--format", "json"], 1, "ndjson"),
     (["--from", "0", "--follow", "--to", "1"], 2, "--to"),
