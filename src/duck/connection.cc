@@ -416,6 +416,9 @@ std::string without_json(std::string text) {
 Error engine_error(duckdb_error_type type, const char* message) {
   std::string text = without_json(message == nullptr ? "unknown error of the engine" : message);
   if (type == DUCKDB_ERROR_INVALID) type = type_by_prefix(text);
+  // The C++ library's own error has no class in the engine.
+  if (type == DUCKDB_ERROR_INVALID && text.find("std::bad_alloc") != std::string::npos)
+    type = DUCKDB_ERROR_OUT_OF_MEMORY;
   std::string code = take_public_name(text);
   if (code.empty()) code = "ENGINE_ERROR";
   const auto says = [&text](const char* what) { return text.find(what) != std::string::npos; };

@@ -1,4 +1,6 @@
 // Checkpoint files through DuckDB (delta-protocol.md section 10).
+#include <algorithm>
+#include <cctype>
 #include <limits>
 #include <map>
 
@@ -341,15 +343,31 @@ class CheckpointReader {
   }
 
  private:
-  // A file that DuckDB cannot read as Parquet, or as these columns, is corrupt.
+  // A file whose bytes DuckDB cannot read as Parquet, or as these columns, is corrupt. What the
+  // system refuses, memory and the user's interrupt say nothing of the bytes.
   Error unreadable(Error error) const {
-    if (error.kind == ErrorKind::kInvalidData || error.kind == ErrorKind::kInvalidArgument) {
-      // Without the engine's class of the error and the query that it was asked.
-      std::string why = error.message.substr(0, error.message.find("\n"));
-      if (const size_t end = why.find(" Error: "); end != std::string::npos) why.erase(0, end + 8);
-      return corrupt("DELTA_CHECKPOINT_UNREADABLE", "checkpoint {} cannot be read: {}", path_, why);
+    if (!is_damage(error)) return error.with_context("checkpoint " + path_);
+    // Without the engine's class of the error and the query that it was asked.
+    std::string why = error.message.substr(0, error.message.find("\n"));
+    if (const size_t end = why.find(" Error: "); end != std::string::npos) why.erase(0, end + 8);
+    std::replace_if(
+        why.begin(), why.end(), [](unsigned char c) { return std::iscntrl(c) != 0; }, '?');
+    return corrupt("DELTA_CHECKPOINT_UNREADABLE", "checkpoint {} cannot be read: {}", path_, why);
+  }
+
+  static bool is_damage(const Error& error) {
+    switch (error.kind) {
+      case ErrorKind::kInvalidData:
+      case ErrorKind::kInvalidArgument:
+      // Of Parquet's own encodings (thrift, RLE) the engine throws errors without a class.
+      case ErrorKind::kInternal:
+        return true;
+      case ErrorKind::kIo:
+        // An offset in the file that leads behind its end.
+        return error.message.find("Could not read enough bytes") != std::string::npos;
+      default:
+        return false;
     }
-    return error.with_context("checkpoint " + path_);
   }
 
   // SQL of a member, NULL where the file has none.

@@ -3,8 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <set>
 
 #include "delta/action_json.h"
 #include "delta/test_support.h"
@@ -137,6 +140,67 @@ TEST_F(ParquetPortTest, UnreadableFilesAreNamed) {
   const Status missing = port_->read_checkpoint(directory_ / "missing.parquet", &all);
   ASSERT_FALSE(missing.ok());
   EXPECT_EQ(missing.error().kind, ErrorKind::kIo);
+}
+
+// Every stretch of a file wiped or flipped: what is read, or that the file is damaged.
+TEST_F(ParquetPortTest, DamagedBytesAreCorrupt) {
+  const std::string path = directory_ / "whole.parquet";
+  delta::CheckpointContent content;
+  content.each = [&](const delta::CheckpointContent::Take& take) -> Status {
+    delta::AddFile add;
+    add.path = "a.parquet";
+    return take(std::move(add));
+  };
+  ASSERT_TRUE(port_->write_checkpoint(path, content).ok());
+  std::ifstream file(path, std::ios::binary);
+  const std::string whole((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const std::string damaged = directory_ / "damaged.parquet";
+  std::set<std::string> told;
+  const auto check = [&](const std::string& bytes, size_t at) {
+    std::ofstream(damaged, std::ios::binary) << bytes;
+    delta::AllActions all;
+    const Status read = port_->read_checkpoint(damaged, &all);
+    if (read.ok()) return;
+    const Error& error = read.error();
+    EXPECT_EQ(error.kind, ErrorKind::kCorrupt) << at << ": " << error.message;
+    EXPECT_THAT(error.message, HasSubstr("damaged.parquet")) << at;
+    EXPECT_TRUE(std::none_of(error.message.begin(), error.message.end(),
+                             [](unsigned char c) { return std::iscntrl(c) != 0; }))
+        << at << ": " << error.message;
+    told.insert(error.message.substr(error.message.rfind(": ")));
+  };
+  for (size_t at = 0; at < whole.size(); at += 89) {
+    std::string bytes = whole;
+    bytes.replace(at, std::min<size_t>(47, whole.size() - at), 47, '\0');
+    check(bytes.substr(0, whole.size()), at);
+    bytes = whole;
+    bytes[at] = static_cast<char>(bytes[at] ^ 0x0e);
+    check(bytes, at);
+  }
+  EXPECT_GT(told.size(), 2u);
+}
+
+// Neither the system nor memory says anything of the bytes.
+TEST_F(ParquetPortTest, OutOfMemoryIsNoDamage) {
+  const std::string path = directory_ / "large.parquet";
+  delta::CheckpointContent content;
+  content.each = [&](const delta::CheckpointContent::Take& take) -> Status {
+    for (int i = 0; i < 20'000; ++i) {
+      delta::AddFile add;
+      add.path = "part-" + std::to_string(i) + ".parquet";
+      SL_TRY(take(std::move(add)));
+    }
+    return {};
+  };
+  ASSERT_TRUE(port_->write_checkpoint(path, content).ok());
+  auto connection = database_->connect();
+  ASSERT_TRUE(connection.ok());
+  ASSERT_TRUE((*connection)->execute("SET memory_limit = '100KB'").ok());
+  delta::AllActions all;
+  const Status read = port_->read_checkpoint(path, &all);
+  ASSERT_FALSE(read.ok());
+  EXPECT_EQ(read.error().kind, ErrorKind::kIo) << read.error().message;
+  EXPECT_THAT(read.error().message, HasSubstr("large.parquet"));
 }
 
 }  // namespace

@@ -192,6 +192,23 @@ def both(*changes):
     return apply
 
 
+def wipe_footer(find):
+    """47 zeros at the start of a Parquet file's footer."""
+
+    def apply(path):
+        file = find(path)
+        data = bytearray(file.read_bytes())
+        at = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+        data[at:at + 47] = bytes(47)
+        file.write_bytes(data)
+
+    return apply
+
+
+def sidecar_file(path):
+    return next((path / "_delta_log" / "_sidecars").glob("*.parquet"))
+
+
 def old_commits_gone(path):
     for version in range(11):
         commit(path, version).unlink()
@@ -278,11 +295,15 @@ DAMAGES = [
     Damage("pointer_missing", "checkpointed", remove(lambda path: path / "_delta_log" / "_last_checkpoint"), SAME_ROWS),
     Damage("checkpoint_cut", "checkpointed", cut(checkpoint_file), SAME_ROWS),
     Damage("checkpoint_empty", "checkpointed", cut(checkpoint_file, 0), SAME_ROWS),
+    Damage("checkpoint_footer_wiped", "checkpointed", wipe_footer(checkpoint_file), SAME_ROWS),
+    Damage("sidecar_footer_wiped", "sidecars", wipe_footer(sidecar_file), SAME_ROWS),
+    Damage("only_sidecar_footer_wiped", "sidecars", both(old_commits_gone, wipe_footer(sidecar_file)), "DELTA_CHECKPOINT_UNREADABLE", ["_sidecars/"]),
     # The commits before a damaged checkpoint lead to the version as well; without them it is an error.
     Damage("checkpoint_without_protocol", "checkpointed", rewrite_checkpoint("protocol IS NULL"), "DELTA_STATE_RECOVER_ERROR", ["protocol"]),
     Damage("checkpoint_lists_fewer_files", "checkpointed", rewrite_checkpoint(FEWER), SAME_ROWS),
     Damage("only_checkpoint_cut", "checkpointed", both(old_commits_gone, cut(checkpoint_file)), "DELTA_", [".checkpoint"]),
     Damage("only_checkpoint_empty", "checkpointed", both(old_commits_gone, cut(checkpoint_file, 0)), "DELTA_", [".checkpoint"]),
+    Damage("only_checkpoint_footer_wiped", "checkpointed", both(old_commits_gone, wipe_footer(checkpoint_file)), "DELTA_CHECKPOINT_UNREADABLE", [".checkpoint"]),
     Damage("only_checkpoint_without_protocol", "checkpointed", both(old_commits_gone, rewrite_checkpoint("protocol IS NULL")), "DELTA_STATE_RECOVER_ERROR", ["protocol"]),
     Damage("only_checkpoint_without_metadata", "checkpointed", both(old_commits_gone, rewrite_checkpoint('"metaData" IS NULL')), "DELTA_STATE_RECOVER_ERROR", ["metaData"]),
     Damage("only_checkpoint_lists_fewer_files", "checkpointed", both(old_commits_gone, rewrite_checkpoint(FEWER)), "DELTA_CHECKPOINT_INCOMPLETE", [".checkpoint", "_last_checkpoint"]),

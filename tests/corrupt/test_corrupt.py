@@ -17,6 +17,9 @@ TABLES = {
     # A checkpoint at version 10, two commits after it.
     "checkpointed": "CREATE TABLE checkpointed (id BIGINT, p STRING); " + "".join(
         f"INSERT INTO checkpointed VALUES ({n}, 'a'); " for n in range(12)),
+    # The same with its files in a sidecar.
+    "sidecars": "CREATE TABLE sidecars (id BIGINT, p STRING) TBLPROPERTIES ('delta.checkpointPolicy' = 'v2'); " + "".join(
+        f"INSERT INTO sidecars VALUES ({n}, 'a'); " for n in range(12)),
 }
 
 
@@ -28,6 +31,7 @@ def whole(tmp_path_factory):
     folder = warehouse / "main" / "default"
     assert list((folder / "vectors").glob("**/deletion_vector_*.bin"))
     assert list((folder / "checkpointed" / "_delta_log").glob("*.checkpoint*.parquet"))
+    assert list((folder / "sidecars" / "_delta_log" / "_sidecars").glob("*.parquet"))
     return {name: (folder / name, rows_as_bag(query(warehouse, f"SELECT * FROM {name}"))) for name in TABLES}
 
 
