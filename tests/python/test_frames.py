@@ -125,6 +125,8 @@ CREATED = {
     "[(1, 'x', None)], 'id INT, s STRING, d DOUBLE'": [(1, "x", None)],
     "[Row(a=1, b=[1, 2], c={'k': 1.5})]": [(1, [1, 2], {"k": 1.5})],
     "[{'b': 'x', 'a': 1}, {'a': 2}]": [("x", 1), (None, 2)],
+    "[{'a': 1}, {'a': 2, 'b': 'x'}, {'c': 1.5}]": [(1, None, None), (2, "x", None), (None, None, 1.5)],
+    "[('7', ' 1.5', 'NaN')], 'a INT, b DECIMAL(3,1), c DOUBLE'": [(7, Decimal("1.5"), float("nan"))],
     "[(2**40, Decimal('1.50'), b'\\x00')], 'a: bigint, b: decimal(10,2), c: binary'": [(2**40, Decimal("1.50"), b"\x00")],
     "[(datetime.date(2026, 1, 31), datetime.datetime(2026, 1, 31, 12))], 'd DATE, t TIMESTAMP_NTZ'":
         [(datetime.date(2026, 1, 31), datetime.datetime(2026, 1, 31, 12))],
@@ -246,6 +248,12 @@ WRONG = {
     "spark.read.option('versionAsOf', 'x').table('o')": (strandline.InvalidArgumentError, "versionAsOf must be the number of a version, not 'x'"),
     "spark.createDataFrame([])": (strandline.InvalidArgumentError, "CANNOT_INFER_EMPTY_SCHEMA"),
     "spark.createDataFrame([(1,), ('x',)])": (strandline.InvalidArgumentError, "give a schema"),
+    "spark.createDataFrame([('x',)], 'a INT')": (strandline.InvalidArgumentError, "column a: 'x' (str) is not a value of INT"),
+    "col('amt').cast('strng')": (strandline.InvalidArgumentError, "cast('strng'): that is no type"),
+    "list(u)": (TypeError, "collect() gives its rows"),
+    "u.show('x')": (TypeError, "n must be int, not 'x'"),
+    "u.first()['nope']": (KeyError, "the row has no 'nope'; there are userId, name, amt"),
+    "u.filter(u.amt > 1 and u.userId)": (strandline.InvalidArgumentError, " amt > 1 is a column"),
     "F.udf(lambda x: x)": (strandline.UnsupportedError, "functions in Python are not supported"),
     "F.input_file_name()": (strandline.UnsupportedError, "_metadata.file_path"),
     "F.no_such_function('a')": (AttributeError, "expr('SQL')"),
@@ -322,6 +330,14 @@ def test_tables_are_no_configuration(names, tmp_path):
     assert [batch.fetchall()[0][:2] for batch in table.change_batches()] == [(1, "insert")]
     feed = spark.read.option("readChangeFeed", "true").option("startingVersion", 0).table("`t${env}`")
     assert [row._change_type for row in feed.collect()] == ["insert"]
+
+
+def test_columns_show_as_sql(names):
+    u, F = names["u"], names["F"]
+    shown = [u.userId, u["odd name"], (u.amt > 5) & ~F.col("name").isNull(), F.upper("name").alias("n"), F.col("a").astype("int")]
+    assert [repr(one) for one in shown] == [
+        "Column<'userId'>", "Column<'`odd name`'>", "Column<'(amt > 5 AND NOT (name IS NULL))'>", "Column<'UPPER(name) AS n'>",
+        "Column<'CAST(a AS INT)'>"]  # fmt: skip
 
 
 def test_names_resolve_only_inside(names):

@@ -31,6 +31,12 @@ def test_packages_of_an_environment_in_the_folder_are_left_alone(warehouse, tmp_
     assert done.stdout == "False __main__\n", done.stderr
 
 
+def test_display_shows_frames_as_tables(warehouse, tmp_path):
+    (tmp_path / "one.py").write_text("display(spark.range(1))\ndisplay(spark.range(1).count())\n")
+    done = harness.call("python", "--warehouse", warehouse.path, tmp_path / "one.py")
+    assert done.stdout == "+----+\n| id |\n+----+\n| 0  |\n+----+\n1\n", done.stdout + done.stderr
+
+
 def test_a_script_leaves_the_imports_as_they_were(warehouse, tmp_path):
     (tmp_path / "one.py").write_text("import sys\nfrom pyspark.sql import functions\nsys.path[0]\n")
     before = list(sys.path), list(sys.meta_path)

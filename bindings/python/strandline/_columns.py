@@ -24,10 +24,29 @@ StandaloneSession.builder.config("sqlframe.input.dialect", "spark, normalization
 
 ColumnOrName = Union[Column, str]
 
+# Names that sqlframe gives calls without alias; the SQL front has Spark's own.
+_MADE_UP = re.compile(r"^\w+__\w*__$")
+_PLAIN = re.compile(r"^\w+$")
+
+
+# Marks a column that was taken from a DataFrame: df.id, df["id"].
+OF_FRAME = "__strandline_frame_"
+
+
+def shown(column: Column) -> str:
+    """A column as people write it."""
+    expression = column.expression.copy()
+    for node in expression.find_all(exp.Column):
+        if node.table.startswith(OF_FRAME):
+            node.set("table", None)
+    for name in expression.find_all(exp.Identifier):
+        name.set("quoted", not _PLAIN.match(name.name))
+    return str(expression.sql(dialect="spark"))
+
 
 def _no_truth(column: Column) -> bool:
     raise InvalidArgumentError(
-        f"{column.column_expression.sql(dialect='spark')} is a column, not true or false: write '&' for 'and', '|' for 'or', "
+        f"{shown(column)} is a column, not true or false: write '&' for 'and', '|' for 'or', "
         "'~' for 'not', with brackets around comparisons, and col.between(1, 3) for 1 <= col <= 3",
         "CANNOT_CONVERT_COLUMN_INTO_BOOL",
     )
@@ -46,15 +65,25 @@ def _literal(value: Any) -> Column:
     return Column(number if math.copysign(1, value) > 0 else exp.Neg(this=number))
 
 
+_cast = Column.cast
+
+
+def _checked_cast(column: Column, dataType: Any, dialect: Any = None) -> Column:
+    try:
+        return _cast(column, dataType, dialect)
+    except SqlglotError:
+        raise InvalidArgumentError(
+            f"cast({dataType!r}): that is no type; write it as in SQL: 'int', 'decimal(10,2)', 'array<string>'",
+            "PARSE_SYNTAX_ERROR",
+        ) from None
+
+
 # Without it Python takes every column for true, and `a and b` is b alone.
 Column.__bool__ = _no_truth  # type: ignore[attr-defined]
 Column._lit = staticmethod(_literal)  # type: ignore[method-assign]
-
-# Marks a column that was taken from a DataFrame: df.id, df["id"].
-OF_FRAME = "__strandline_frame_"
-# Names that sqlframe gives calls without alias; the SQL front has Spark's own.
-_MADE_UP = re.compile(r"^\w+__\w*__$")
-_PLAIN = re.compile(r"^\w+$")
+Column.cast = _checked_cast  # type: ignore[method-assign, assignment]
+Column.astype = _checked_cast  # type: ignore[attr-defined]
+Column.__repr__ = lambda column: f"Column<'{shown(column)}'>"  # type: ignore[method-assign]
 
 
 def expr(str: str) -> Column:

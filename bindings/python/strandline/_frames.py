@@ -445,6 +445,9 @@ class DataFrame:
             column = exp.Dot.build([column, *(exp.to_identifier(part, quoted=True) for part in parts[1:])])
         return Column(column)
 
+    def __iter__(self) -> Iterator[Any]:
+        raise TypeError("a frame is a query: collect() gives its rows, columns their names")
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name in _UNSUPPORTED:
             raise AttributeError(f"DataFrame.{name} is not supported; there are {_methods()}")
@@ -547,6 +550,7 @@ class DataFrame:
         return self._result().__arrow_c_stream__(requested_schema)
 
     def show(self, n: int = 20, truncate: Union[bool, int] = True, vertical: bool = False) -> None:
+        accept_at_least("n", n, 0, int)
         self._result().show(n)
 
     def _repr_html_(self) -> Optional[str]:

@@ -191,6 +191,8 @@ def _refuse_half_letters(names: Sequence[str], rows: Sequence[Sequence[Any]]) ->
 
 def _rows(data: list[Any], names: Optional[list[str]]) -> tuple[list[tuple[Any, ...]], list[str]]:
     rows: list[tuple[Any, ...]] = []
+    if names is None and data and all(isinstance(one, Mapping) for one in data):
+        names = list(dict.fromkeys(name for one in data for name in one))
     for one in data:
         fields = getattr(one, "__fields__", None)
         if isinstance(one, Mapping) or (isinstance(fields, (list, tuple)) and not isinstance(one, Mapping)):
@@ -265,6 +267,17 @@ def _spelled(type_: Type) -> str:
 _BITS = {Type.Type.TINYINT: 8, Type.Type.SMALLINT: 16, Type.Type.INT: 32, Type.Type.BIGINT: 64}
 
 
+_NUMBERS = {*_BITS, Type.Type.DECIMAL, Type.Type.FLOAT, Type.Type.DOUBLE}
+
+
+def _is_number(text: str) -> bool:
+    try:
+        decimal.Decimal(text)
+        return True
+    except decimal.InvalidOperation:
+        return False
+
+
 def _is_out_of_range(value: Any, type_: Type) -> bool:
     """A number that its column cannot hold."""
     if isinstance(value, bool) or not isinstance(value, (int, decimal.Decimal)):
@@ -320,6 +333,8 @@ def value_text(value: Any, type_: Type) -> str:
             return "NULL"  # as in PySpark
         return literal(format(value, "f"))
     if isinstance(value, str):
+        if kind in _NUMBERS and not _is_number(value):
+            raise InvalidArgumentError(f"{given(value)} is not a value of {_spelled(type_)}", "CANNOT_CONVERT_TYPE")
         return literal(value)
     if isinstance(value, (bytes, bytearray)):
         return f"X'{bytes(value).hex()}'"

@@ -50,7 +50,7 @@ class Row(tuple[Any, ...]):
         try:
             return super().__getitem__(self._names().index(item))
         except ValueError:
-            raise KeyError(item) from None
+            raise KeyError(f"the row has no {item!r}; there are {', '.join(self._names())}") from None
 
     def __getattr__(self, item: str) -> Any:
         if item.startswith("__"):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _core, _streams
+from ._frames import DataFrame
 from ._imports import resolving
 from ._modules import Modules
 from ._source import source_text
@@ -28,7 +29,7 @@ def run(path: str, warehouse: Warehouse, root: str = ".", name: str = "__main__"
     text = source_text(path, path)
     volumes = Volumes(None, root)
     spark = SparkSession(lambda: warehouse, volumes)
-    names = {"spark": spark, "dbutils": DbUtils(volumes)}
+    names = {"spark": spark, "dbutils": DbUtils(volumes), "display": _display}
     module = types.ModuleType(name)
     module.__file__ = str(path)
     if name == "__main__":
@@ -44,6 +45,14 @@ def run(path: str, warehouse: Warehouse, root: str = ".", name: str = "__main__"
             value = eval(compile(ast.Expression(last.value), path, "eval"), module.__dict__)
     _streams.finish_all()
     return value
+
+
+def _display(value: Any, *rest: Any, **options: Any) -> None:
+    """What notebooks show as a table."""
+    if isinstance(value, DataFrame):
+        value.show()
+    else:
+        print(value)
 
 
 def main() -> None:
