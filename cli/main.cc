@@ -476,6 +476,7 @@ int run_main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   strandline::cli::open_standard_streams();
+  strandline::cli::ignore_file_size_signal();
   try {
     return strandline::cli::run_main(argc, argv);
   } catch (const std::exception& bug) {

@@ -63,6 +63,8 @@ void open_standard_streams() {
   }
 }
 
+void ignore_file_size_signal() { std::signal(SIGXFSZ, SIG_IGN); }
+
 bool write_text(std::FILE* file, const std::string& text) {
   const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
   return std::fflush(file) == 0 && written;

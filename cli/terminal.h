@@ -35,6 +35,9 @@ void print_err(fmt::format_string<Args...> format, Args&&... args) {
   write_text(stderr, fmt::format(format, std::forward<Args>(args)...));
 }
 
+// A write beyond the limit of file sizes is an error like any other, and no end of the process.
+void ignore_file_size_signal();
+
 // Set by the first SIGINT or SIGTERM; the second one ends the process.
 const std::atomic<bool>& cancel_flag();
 void reset_cancel_flag();

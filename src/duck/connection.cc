@@ -425,6 +425,11 @@ Error engine_error(duckdb_error_type type, const char* message) {
   if (kind_of(type) == ErrorKind::kIo && says("No space left on device")) {
     code = "DISK_FULL";
     text += "\nFree some space and run again; nothing half-written is visible.";
+  } else if (kind_of(type) == ErrorKind::kIo && says("File too large")) {
+    code = "FILE_TOO_LARGE";
+    text +=
+        "\nRaise the limit of file sizes (ulimit -f) and run again; nothing half-written is "
+        "visible.";
   } else if (kind_of(type) == ErrorKind::kIo &&
              (says("Permission denied") || says("Read-only file system"))) {
     code = "PERMISSION_DENIED";

@@ -218,6 +218,11 @@ TEST_F(ConnectionTest, WhatTheSystemRefusesHasItsName) {
   EXPECT_EQ(denied.kind, ErrorKind::kIo);
   EXPECT_EQ(denied.code, "PERMISSION_DENIED");
   EXPECT_THAT(denied.message, HasSubstr("/w/t/x"));
+  const Error large = engine_error(DUCKDB_ERROR_INVALID,
+                                   "IO Error: Could not write file \"/w/t/x\": File too large");
+  EXPECT_EQ(large.kind, ErrorKind::kIo);
+  EXPECT_EQ(large.code, "FILE_TOO_LARGE");
+  EXPECT_THAT(large.message, testing::AllOf(HasSubstr("/w/t/x"), HasSubstr("ulimit -f")));
   // Text of the data decides nothing.
   EXPECT_EQ(error_of("SELECT 'No space left on device'::INT").code, "ENGINE_ERROR");
 }

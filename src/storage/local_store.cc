@@ -33,6 +33,10 @@ Error os_error(int error_number, const std::string& doing, const std::string& pa
     case EDQUOT:
       return io_error("DISK_FULL", "cannot {} {}: {}; free some space and run again", doing, path,
                       why);
+    case EFBIG:
+      return io_error("FILE_TOO_LARGE",
+                      "cannot {} {}: {}; raise the limit of file sizes (ulimit -f) and run again",
+                      doing, path, why);
     case EACCES:
     case EPERM:
     case EROFS:
