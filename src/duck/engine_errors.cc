@@ -138,8 +138,10 @@ const std::vector<Message>& messages() {
       // What jdbc.cc has PostgreSQL say.
       {R"re([\s\S]*"misfit: ([\s\S]*?) of column '([\s\S]*?)' does not fit ([A-Z]+\S*?)")re",
        "VALUE_OUT_OF_TYPE",
-       "column '$2' of that database has $1, which does not fit $3: read it as text or rounded, by "
-       "a query"},
+       "column '$2' of that database has $1, which does not fit $3: give it as text, or as a value "
+       "that fits, in a query"},
+      {R"re(Failed to \w+ [^"]*: ERROR:\s*([\s\S]*))re", "JDBC_QUERY_FAILED",
+       "that database says: $1"},
       {R"re(Failure in decode)re", "INVALID_UTF8_STRING",
        "bytes that are to become a string are not UTF-8: keep them BINARY, or use hex"},
       {R"re(Date out of range: (\S+))re", "DATETIME_FIELD_OUT_OF_BOUNDS", "$1 is no date"},
@@ -151,7 +153,13 @@ const std::vector<Message>& messages() {
 // with.
 std::string what_it_says(const std::string& message) {
   constexpr size_t kMostText = 2000;
-  std::string text = message.substr(0, kMostText);
+  static const std::string kQuery =
+      " COPY \"";  // what PostgreSQL was asked stands before its error
+  const size_t query = message.find(kQuery);
+  const size_t answer = query < kMostText ? message.find("\": ERROR:", query) : std::string::npos;
+  std::string text = answer == std::string::npos ? message.substr(0, kMostText)
+                                                 : message.substr(0, query + kQuery.size() - 2) +
+                                                       message.substr(answer + 1, kMostText);
   for (const char* end : {"\nLINE ", "\n\nLINE ", "\tCandidate functions:"})
     text.erase(std::min(text.find(end), text.size()));
   const size_t head = text.find(" Error: ");
@@ -258,6 +266,9 @@ Error in_users_words(Error error, const sql::Statement& statement) {
     error.code = message.code;
     error.message = doing + without_empty_list(without_own_names(filled(message, found)));
     if (error.code == kBadCast || error.code == kCastOverflow) error.message += kTryCast;
+    // What the engine says of another database's values and queries it says of its connection.
+    if (error.code == "VALUE_OUT_OF_TYPE") error.kind = ErrorKind::kInvalidData;
+    if (error.code == "JDBC_QUERY_FAILED") error.kind = ErrorKind::kInvalidArgument;
     // A relation that is not known here may well be named rightly elsewhere.
     if (!message.of_name || (error.place && text.starts_with("Referenced table"))) break;
     // Of "t.k" the message may name both parts.

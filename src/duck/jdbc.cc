@@ -9,6 +9,7 @@
 #include "base/secrets.h"
 #include "duck/engine_errors.h"
 #include "duck/extensions.h"
+#include "duck/jdbc_postgres.h"
 
 namespace strandline::duck {
 namespace {
@@ -81,80 +82,11 @@ std::optional<std::string> cast_of(const ResultColumn& column) {
       {"UTINYINT", "SMALLINT"},      {"USMALLINT", "INTEGER"},     {"UINTEGER", "BIGINT"},
       {"UBIGINT", "DECIMAL(20,0)"},  {"HUGEINT", "DECIMAL(38,0)"}, {"TIMESTAMP_S", "TIMESTAMP"},
       {"TIMESTAMP_MS", "TIMESTAMP"}, {"TIMESTAMP_NS", "TIMESTAMP"}};
-  const auto found = wider.find(column.engine_type);
-  return found == wider.end() ? "VARCHAR" : found->second;
-}
-
-// The types of columns of DOUBLE, and of arrays of it, by their names in PostgreSQL: the extension
-// makes DOUBLE of a numeric without a precision. Asked of the query itself, without reading a row.
-Result<std::vector<std::string>> types_of_doubles(Connection& connection, const std::string& name,
-                                                  const JdbcRead& read,
-                                                  const std::vector<ResultColumn>& columns) {
-  std::vector<std::string> out(columns.size());
-  std::string asked;
-  std::vector<size_t> places;
-  for (size_t i = 0; i < columns.size(); ++i) {
-    if (!columns[i].engine_type.starts_with("DOUBLE")) continue;
-    asked += fmt::format("{}CAST(pg_typeof(q.{}) AS text) AS t{}", asked.empty() ? "" : ", ",
-                         quote_name(columns[i].name), i);
-    places.push_back(i);
-  }
-  if (asked.empty()) return out;
-  const auto query = fmt::format(
-      "SELECT {} FROM (SELECT 1) AS one LEFT JOIN (SELECT * FROM {} LIMIT 0) AS q ON true", asked,
-      read.relation);
-  SL_ASSIGN(const auto types,
-            connection.query(fmt::format("SELECT * FROM postgres_query({}, {})",
-                                         quote_literal(name), quote_literal(query))));
-  if (types.rows.size() != 1) return out;
-  for (size_t i = 0; i < places.size(); ++i) out[places[i]] = types.rows[0][i].value_or("");
-  return out;
-}
-
-// What a type of PostgreSQL holds and its type here does not, and which the extension makes another
-// value of: a condition on {0}, and the type that PostgreSQL is to send.
-struct Misfit {
-  std::string condition;
-  std::string sent_as;
-};
-
-std::optional<Misfit> misfit_of(const std::string& element, bool is_free_numeric) {
-  if (is_free_numeric) return Misfit{"{0} = 'NaN' OR {0} <> round({0}, 18)", "numeric(38,18)"};
-  if (element.starts_with("DECIMAL("))
-    return Misfit{"{0} = 'NaN'", "numeric" + element.substr(std::string("DECIMAL").size())};
-  // The microseconds of 64 bits end before PostgreSQL's years do.
-  constexpr const char* kTooLate = "isfinite({0}) AND {0} >= '294247-01-10 04:00:54'";
-  if (element == "TIMESTAMP") return Misfit{kTooLate, "timestamp"};
-  if (element == "TIMESTAMP WITH TIME ZONE")
-    return Misfit{std::string(kTooLate, std::string(kTooLate).size() - 1) + "+00'", "timestamptz"};
-  return std::nullopt;
-}
-
-// A column as PostgreSQL is to send it: a value that does not fit fails there, as no expression of
-// its own can be made to fail but a cast of a text that is none of the type.
-std::optional<std::string> checked_by_postgres(const ResultColumn& column,
-                                               const std::string& pg_type) {
   std::string element = column.engine_type;
-  std::string brackets;
-  while (element.ends_with("[]")) {
-    element.resize(element.size() - 2);
-    brackets = "[]";
-  }
-  const auto misfit = misfit_of(element, pg_type == "numeric" + brackets);
-  if (!misfit) return std::nullopt;
-  const std::string quoted = quote_name(column.name);
-  const std::string condition =
-      brackets.empty() ? fmt::format(fmt::runtime(misfit->condition), quoted)
-                       : fmt::format("EXISTS (SELECT 1 FROM unnest({}) AS u(e) WHERE {})", quoted,
-                                     fmt::format(fmt::runtime(misfit->condition), "u.e"));
-  const std::string type = element == "DOUBLE" ? "DECIMAL(38,18)" : spark_type(element);
-  // As engine_errors.cc reads it.
-  return fmt::format(
-      "CAST(CASE WHEN {1} THEN CAST('misfit: ' || CAST({0} AS text) || {2} AS {3}) ELSE {0} END "
-      "AS {3}) AS {0}",
-      quoted, condition,
-      quote_literal(fmt::format(" of column '{}' does not fit {}", column.name, type)),
-      misfit->sent_as + brackets);
+  const bool is_array = element.ends_with("[]");
+  if (is_array) element.resize(element.size() - 2);
+  const auto found = wider.find(element);
+  return std::string(found == wider.end() ? "VARCHAR" : found->second) + (is_array ? "[]" : "");
 }
 
 // SQLite keeps text in columns of any type, and its extension cuts what does not fit a time.
@@ -225,20 +157,17 @@ Result<std::string> jdbc_relation(Connection& connection, const JdbcRead& read) 
       read.system == JdbcSystem::kSqlite
           ? fmt::format("SELECT * FROM {}.{}", quote_name(name), quote_name(read.relation))
           : run_there("SELECT * FROM " + read.relation);
-  const auto columns = connection.describe(text);
+  auto columns = connection.describe(text);
   if (!columns.ok()) return failed(columns.error());
   if (read.system == JdbcSystem::kPostgres) {
-    const auto types = types_of_doubles(connection, name, read, *columns);
-    if (!types.ok()) return failed(types.error());
-    std::string items;
-    bool any = false;
-    for (size_t i = 0; i < columns->size(); ++i) {
-      const auto checked = checked_by_postgres((*columns)[i], (*types)[i]);
-      any = any || checked;
-      items += (i == 0 ? "" : ", ") + checked.value_or(quote_name((*columns)[i].name));
+    const auto checked = checked_by_postgres(connection, name, read.relation, *columns);
+    if (!checked.ok()) return failed(checked.error());
+    if (*checked) {
+      text = run_there(**checked);
+      // What PostgreSQL is asked to send may be of another type than what it has.
+      columns = connection.describe(text);
+      if (!columns.ok()) return failed(columns.error());
     }
-    if (any)
-      text = run_there(fmt::format("SELECT {} FROM (SELECT * FROM {}) AS q", items, read.relation));
   }
   const bool of_sqlite = read.system == JdbcSystem::kSqlite;
   if (of_sqlite) SL_TRY(check_times(connection, name, read, *columns));

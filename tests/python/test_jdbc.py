@@ -122,29 +122,70 @@ def test_postgres_types(spark, postgres):
         "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", '{"a": 1}', "fine", [1, 2], "01:02:03")  # fmt: skip
 
 
-POSTGRES_MISFITS = [
-    "'NaN'::numeric", "'NaN'::numeric(10,2)", "'Infinity'::numeric", "1e-19::numeric", "1.23456789012345678951::numeric",
-    "1e20::numeric", "ARRAY['NaN'::numeric(10,2), 1]", "ARRAY[1e-19::numeric]", "'294247-01-10 04:00:55+00'::timestamptz",
-    "'294276-12-31'::timestamp", "ARRAY[NULL, '294276-12-31'::timestamptz]"]  # fmt: skip
+# What is refused, as which type.
+POSTGRES_MISFITS = {
+    "'NaN'::numeric": "NaN, which does not fit DECIMAL(38,18)", "'NaN'::numeric(10,2)": "DECIMAL(10,2)",
+    "'Infinity'::numeric": "Infinity, which does not fit DECIMAL(38,18)", "1e-19::numeric": "DECIMAL(38,18)",
+    "1.23456789012345678951::numeric": "DECIMAL(38,18)", "-1e20::numeric": "-100000000000000000000, which",
+    "ARRAY['NaN'::numeric(10,2), 1]": "{NaN,1}, which does not fit ARRAY<DECIMAL(38,18)>",
+    "ARRAY[1e-19::numeric]": "ARRAY<DECIMAL(38,18)>", "1e30::numeric(45,0)": "DECIMAL(38,18)", "1e22::numeric(5,-20)": "DECIMAL(38,18)",
+    "'NaN'::digits": "NaN, which does not fit DECIMAL(38,18)", "1.2345678901234567891::digits": "DECIMAL(38,18)",
+    "'294247-01-10 04:00:55+00'::timestamptz": "TIMESTAMP", "'294276-12-31'::timestamp": "TIMESTAMP_NTZ",
+    "ARRAY[NULL, '294276-12-31'::timestamptz]": "ARRAY<TIMESTAMP>",
+    "'infinity'::date": "infinity, which does not fit DATE", "'-infinity'::date": "-infinity, which does not fit DATE",
+    "'infinity'::day": "infinity, which does not fit DATE", "ARRAY['-infinity'::date]": "{-infinity}, which does not fit ARRAY<DATE>",
+    "'infinity'::timestamp": "infinity, which does not fit TIMESTAMP_NTZ", "'-infinity'::timestamp": "-infinity, which",
+    "'infinity'::timestamptz": "infinity, which does not fit TIMESTAMP", "'-infinity'::timestamptz": "-infinity, which",
+    "ARRAY['infinity'::timestamp]": "ARRAY<TIMESTAMP_NTZ>", "ARRAY[NULL, 'infinity'::timestamptz]": "ARRAY<TIMESTAMP>",
+    "ARRAY[[1, 2], [3, 4]]": "{{1,2},{3,4}}, which does not fit ARRAY<INT>", "ARRAY[['a']]": "{{a}}, which does not fit ARRAY<STRING>",
+    "ARRAY[[1.5]]": "{{1.5}}, which does not fit ARRAY<DECIMAL(38,18)>", "ARRAY[['NaN'::float8]]": "{{NaN}}, which"}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def domains(postgres):
+    postgres.run("CREATE DOMAIN digits AS numeric; CREATE DOMAIN day AS date; CREATE DOMAIN few AS digits CHECK (VALUE < 9)")
+    return postgres
 
 
 @pytest.mark.parametrize("value", POSTGRES_MISFITS)
-def test_values_of_postgres_that_delta_lacks(value, spark, postgres):
+def test_values_of_postgres_that_delta_lacks(value, spark, domains):
     for query in (f"SELECT {value} AS x", f"SELECT i, {value} AS x FROM generate_series(1, 3) AS i"):
-        with pytest.raises(strandline.StrandlineError) as caught:
+        with pytest.raises(strandline.InvalidDataError, match="VALUE_OUT_OF_TYPE") as caught:
+            reader(spark, domains, query=query).load().collect()
+        assert caught.value.message.startswith("column 'x' of that database has "), caught.value
+        assert POSTGRES_MISFITS[value] in caught.value.message
+
+
+# One column beyond what a message shows of a query.
+def test_a_misfit_among_many_columns(spark, postgres):
+    columns = ", ".join(f"'2024-01-01'::timestamp AS c{i}" for i in range(40))
+    with pytest.raises(strandline.InvalidDataError, match="column 'x' of that database has infinity"):
+        reader(spark, postgres, query=f"SELECT {columns}, 'infinity'::date AS x").load().collect()
+
+
+def test_what_postgres_says_of_a_query_that_fails(spark, postgres):
+    for query, says in {
+        "SELECT 1 / (i - 2) AS x FROM generate_series(1, 3) AS i": "division by zero",
+        "SELECT 10::numeric(2,2) AS x": "numeric field overflow",
+    }.items():
+        with pytest.raises(strandline.InvalidArgumentError, match="JDBC_QUERY_FAILED") as caught:
             reader(spark, postgres, query=query).load().collect()
-        if "numeric field overflow" not in caught.value.message:
-            assert caught.value.code == "VALUE_OUT_OF_TYPE" and "column 'x' of that database has " in caught.value.message
+        assert says in caught.value.message and "COPY" not in caught.value.message
 
 
-def test_numbers_of_postgres_that_just_fit(spark, postgres):
+def test_values_of_postgres_that_just_fit(spark, domains):
     query = ("SELECT 0.1234567890123456780::numeric AS a, ARRAY[12345678901234567890.123::numeric, NULL] AS b, NULL::numeric AS c, "
-             "ARRAY[1.5::float8] AS d, '294247-01-10 04:00:53.999999'::timestamp::text AS e")
-    frame = reader(spark, postgres, query=query).load()
+             "ARRAY[1.5::float8] AS d, '294247-01-10 04:00:53.999999'::timestamp::text AS e, 1.5::few AS f, "
+             "12345::numeric(5,-2) AS g, 0.00012::numeric(3,5) AS h, ARRAY[700]::numeric(3,-2)[] AS i, ARRAY['12:30'::time, NULL] AS j, "
+             "99999999999999999999.5::numeric(40,1) AS k, '[0:1]={1,2}'::int[] AS l, '{}'::date[] AS m")
+    frame = reader(spark, domains, query=query).load()
     assert [type for _, type in frame.dtypes] == [
-        "DECIMAL(38,18)", "ARRAY<DECIMAL(38,18)>", "DECIMAL(38,18)", "ARRAY<DOUBLE>", "STRING"]
+        "DECIMAL(38,18)", "ARRAY<DECIMAL(38,18)>", "DECIMAL(38,18)", "ARRAY<DOUBLE>", "STRING", "DECIMAL(38,18)", "DECIMAL(38,18)",
+        "DECIMAL(5,5)", "ARRAY<DECIMAL(38,18)>", "ARRAY<STRING>", "DECIMAL(38,18)", "ARRAY<INT>", "ARRAY<DATE>"]
     assert tuple(frame.first()) == (
-        Decimal("0.123456789012345678"), [Decimal("12345678901234567890.123"), None], None, [1.5], "294247-01-10 04:00:53.999999")
+        Decimal("0.123456789012345678"), [Decimal("12345678901234567890.123"), None], None, [1.5], "294247-01-10 04:00:53.999999",
+        Decimal("1.5"), Decimal(12300), Decimal("0.00012"), [Decimal(700)], ["12:30:00", None], Decimal("99999999999999999999.5"),
+        [1, 2], [])
 
 
 def test_postgres_tables_and_queries(spark, postgres):
