@@ -9,6 +9,7 @@
 #include "delta/features.h"
 #include "delta/log_files.h"
 #include "delta/properties.h"
+#include "storage/temporary_name.h"
 
 namespace strandline::delta {
 
@@ -151,8 +152,7 @@ class CheckpointWriter {
 
   // Makes a Parquet file in the log's own directory, where it is hidden until it is whole.
   Status write_parquet(const std::string& path, const CheckpointContent& content) {
-    const std::string temporary =
-        path.substr(0, path.rfind('/') + 1) + "." + file_name(path) + "." + new_uuid() + ".tmp";
+    const std::string temporary = storage::temporary_path(path);
     loose_.push_back(temporary);
     SL_TRY(store_.before_external_write(temporary));
     SL_TRY(table_.parquet()->write_checkpoint(temporary, content));

@@ -9,8 +9,10 @@
 #include "base/error.h"
 #include "delta/data_path.h"
 #include "delta/deletion_vector.h"
+#include "delta/log_files.h"
 #include "delta/properties.h"
 #include "delta/transaction.h"
+#include "storage/temporary_name.h"
 
 namespace strandline::delta {
 
@@ -18,6 +20,8 @@ namespace {
 
 constexpr int64_t kHourMs = 3'600'000;
 constexpr int64_t kDefaultRetentionMs = 7 * 24 * kHourMs;
+// Nobody writes longer at a file that is not whole yet, however short the retention is.
+constexpr int64_t kLeastAgeOfTemporaryMs = 24 * kHourMs;
 
 std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
@@ -99,6 +103,10 @@ Result<Needed> find_needed(const Table& table, const Snapshot& snapshot, int64_t
   return needed;
 }
 
+bool is_temporary(const storage::FileInfo& file) {
+  return !file.is_directory && storage::is_temporary_name(name_of(file.path));
+}
+
 struct Listed {
   std::vector<storage::FileInfo> files;
   std::vector<storage::FileInfo> directories;  // a parent before what lies in it
@@ -116,6 +124,8 @@ class Lister {
 
   Result<Listed> list() {
     SL_TRY(list(table_.path(), true));
+    SL_TRY(list_temporaries(log_directory(table_.path())));
+    SL_TRY(list_temporaries(sidecar_directory(table_.path())));
     return std::move(listed_);
   }
 
@@ -128,6 +138,19 @@ class Lister {
     if (equals == std::string::npos) return true;
     const auto column = percent_decode(name.substr(0, equals));
     return !column.ok() || partition_columns_.count(*column) == 0;
+  }
+
+  // What writers that were killed left in a folder of the log, which may not be there.
+  Status list_temporaries(const std::string& directory) {
+    auto entries = table_.store()->list(directory);
+    if (!entries.ok()) {
+      if (entries.error().kind == ErrorKind::kNotFound) return {};
+      return entries.error();
+    }
+    for (storage::FileInfo& entry : *entries) {
+      if (!entry.is_link && is_temporary(entry)) listed_.files.push_back(std::move(entry));
+    }
+    return {};
   }
 
   Status list(const std::string& directory, bool at_root) {
@@ -146,7 +169,8 @@ class Lister {
       return {};
     }
     for (storage::FileInfo& entry : *entries) {
-      if (entry.is_link || is_hidden(name_of(entry.path), at_root)) continue;
+      if (entry.is_link || (is_hidden(name_of(entry.path), at_root) && !is_temporary(entry)))
+        continue;
       if (!entry.is_directory) {
         listed_.files.push_back(std::move(entry));
         continue;
@@ -193,7 +217,9 @@ class Vacuum {
     own_retention_ms_ = deleted_file_retention_ms(*snapshot);
     const int64_t retention_ms = options_.retention_ms.value_or(own_retention_ms_);
     if (options_.check_retention && retention_ms < own_retention_ms_) return too_short();
-    const int64_t cutoff_ms = options_.now_ms.value_or(strandline::now_ms()) - retention_ms;
+    const int64_t now_ms = options_.now_ms.value_or(strandline::now_ms());
+    const int64_t cutoff_ms = now_ms - retention_ms;
+    const int64_t temporary_cutoff_ms = std::min(cutoff_ms, now_ms - kLeastAgeOfTemporaryMs);
 
     // The newest snapshot is read after the listing, so that what is committed meanwhile is known.
     SL_ASSIGN(const Listed listed, Lister(table_, *snapshot).list());
@@ -202,7 +228,8 @@ class Vacuum {
     std::vector<storage::FileInfo> due;
     int64_t due_bytes = 0;
     for (const storage::FileInfo& file : listed.files) {
-      if (file.modified_ms > cutoff_ms || needed.contains(file.path)) continue;
+      if (file.modified_ms > (is_temporary(file) ? temporary_cutoff_ms : cutoff_ms)) continue;
+      if (needed.contains(file.path)) continue;
       due.push_back(file);
       due_bytes += file.size_bytes;
     }

@@ -30,7 +30,9 @@ struct VacuumReport {
 };
 
 // Deletes the files below the table's directory that are neither live nor named by an unexpired
-// removal nor younger than the retention, then old directories that are empty. Left alone: names
+// removal nor younger than the retention, then old directories that are empty. So go the hidden
+// files that killed writers left unfinished (storage/temporary_name.h), in the log too, but not
+// before they are a day old. Left alone: other names
 // that begin with _ or . (but for partition directories and _change_data, whose files go by age),
 // "metadata", other tables inside the directory, symbolic links, and all that lies elsewhere.
 // Versions whose successor is younger than the retention stay readable. Logs VACUUM START before

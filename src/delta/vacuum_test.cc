@@ -152,6 +152,47 @@ TEST_F(VacuumTest, DeletesOldFilesThatNoVersionNeeds) {
   EXPECT_TRUE(exists("live.parquet"));
 }
 
+TEST_F(VacuumTest, WhatKilledWritersLeftUnfinishedGoes) {
+  create();
+  add_files({"live.parquet"});
+  const std::string uuid = "0b5f4c1e-9c1d-4c7e-8a53-1f2e3d4c5b6a";
+  const std::vector<std::string> left = {
+      ".deletion_vector_1.bin." + uuid + ".tmp",
+      "_delta_log/.00000000000000000002.json." + uuid + ".tmp",
+      "_delta_log/_sidecars/.1.parquet." + uuid + ".tmp",
+  };
+  for (const auto& path : left) write(path, 8);
+  const std::vector<std::string> kept = {
+      ".young.bin." + uuid + ".tmp",
+      "_delta_log/.young.json." + uuid + ".tmp",
+  };
+  for (const auto& path : kept) write(path);
+  const std::vector<std::string> of_others = {
+      ".hidden.tmp",
+      "." + uuid + ".tmp",
+      ".x" + uuid + ".tmp",
+      ".x." + uuid + ".crc",
+      "_delta_log/.00000000000000000001.json.crc",
+      "_delta_log/00000000000000000009.json." + uuid + ".tmp",
+      "_delta_log/_sidecars/1.parquet",
+      "_other/.x." + uuid + ".tmp",
+  };
+  for (const auto& path : of_others) write(path, 30);
+
+  EXPECT_EQ(run(), left);
+  for (const auto& path : left) EXPECT_FALSE(exists(path)) << path;
+  for (const auto& path : kept) EXPECT_TRUE(exists(path)) << path;
+  for (const auto& path : of_others) EXPECT_TRUE(exists(path)) << path;
+
+  // Another writer may be at work while one VACUUM keeps nothing.
+  VacuumOptions all;
+  all.retention_ms = 0;
+  all.check_retention = false;
+  EXPECT_THAT(run(all), IsEmpty());
+  all.now_ms = now_ms() + kWeekMs;
+  EXPECT_EQ(run(all), kept);
+}
+
 TEST_F(VacuumTest, ShortRetentionIsRefused) {
   create({{"delta.deletedFileRetentionDuration", "interval 2 days"}});
   write("orphan.parquet", 1);

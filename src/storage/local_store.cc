@@ -10,8 +10,8 @@
 #include <system_error>
 
 #include "base/error.h"
-#include "base/ids.h"
 #include "storage/store.h"
+#include "storage/temporary_name.h"
 
 namespace strandline::storage {
 
@@ -68,8 +68,6 @@ std::string parent_of(const std::string& path) {
   const size_t slash = path.rfind('/');
   return slash == std::string::npos || slash == 0 ? "/" : path.substr(0, slash);
 }
-
-std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 Status sync_path(const std::string& path, int flags) {
   const Descriptor file(open(path.c_str(), flags | O_CLOEXEC));
@@ -282,7 +280,7 @@ class LocalStore : public Store {
   // A complete, durable file under a hidden name beside path.
   static Status write_temporary(const std::string& path, const std::string& bytes,
                                 std::string* temporary) {
-    *temporary = parent_of(path) + "/." + name_of(path) + "." + new_uuid() + ".tmp";
+    *temporary = temporary_path(path);
     const Descriptor file(open(temporary->c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     if (!file.ok()) return os_error(errno, "create", path);
     Status written = write_all(file.get(), path, bytes);

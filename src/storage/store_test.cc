@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/ids.h"
+#include "storage/temporary_name.h"
 
 namespace strandline::storage {
 namespace {
@@ -145,6 +146,18 @@ TEST(FaultStore, FailsAtTheChosenCall) {
 
   store->arm(0, FaultMode::kError);
   EXPECT_TRUE(store->remove("/c").ok());
+}
+
+TEST(TemporaryNames, AreKnown) {
+  for (const std::string path : {"/a/b.json", "/a/.x", "/x"}) {
+    const std::string temporary = temporary_path(path);
+    const size_t slash = path.rfind('/');
+    EXPECT_EQ(temporary.substr(0, slash + 1), path.substr(0, slash + 1));
+    EXPECT_TRUE(is_temporary_name(temporary.substr(slash + 1))) << temporary;
+    EXPECT_NE(temporary, temporary_path(path));
+  }
+  EXPECT_FALSE(is_temporary_name(".tmp"));
+  EXPECT_FALSE(is_temporary_name(""));
 }
 
 }  // namespace
