@@ -40,6 +40,11 @@ Result<std::optional<TextLength>> text_length(const Field& field) {
                      field.name, type);
 }
 
+bool is_char(const Field& field) {
+  const auto length = text_length(field);
+  return length.ok() && *length && (*length)->is_char;
+}
+
 void set_text_type(Field* field, const std::string& sized_type) {
   field->metadata.erase(kTextType);
   if (!sized_type.empty()) field->metadata[kTextType] = json_string(sized_type);

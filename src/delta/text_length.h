@@ -19,6 +19,9 @@ struct TextLength {
 // UNSUPPORTED_CHAR_OR_VARCHAR_AS_STRING for what cannot be checked, as lengths inside a struct.
 Result<std::optional<TextLength>> text_length(const Field& field);
 
+// Whether it is a CHAR column whose length can be checked.
+bool is_char(const Field& field);
+
 // Declares a column by "varchar(5)" or "char(5)"; "" takes the length away.
 void set_text_type(Field* field, const std::string& sized_type);
 

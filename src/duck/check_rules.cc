@@ -53,13 +53,8 @@ Status check_columns(const sql::Expr& expr, const Schema& schema, const std::str
 // later: aggregates and window functions are errors.
 Result<ResultColumn> type_of(Connection& connection, const RuleText& text, const Schema& schema,
                              const std::string& what) {
-  std::string row;
-  for (const auto& field : schema.fields) {
-    row += fmt::format("{}CAST(NULL AS {}) AS {}", row.empty() ? "" : ", ", engine_type(field.type),
-                       quote_name(field.name));
-  }
-  auto columns = connection.describe(
-      fmt::format("SELECT {0} AS v FROM (SELECT {1}) AS r WHERE ({0}) IS NULL", text.duckdb, row));
+  auto columns = connection.describe(fmt::format(
+      "SELECT {0} AS v FROM {1} AS r WHERE ({0}) IS NULL", text.duckdb, no_rows(schema)));
   if (!columns.ok()) return std::move(columns).error().with_context(what);
   return (*columns)[0];
 }
@@ -101,7 +96,7 @@ Status check_default(Connection& connection, const Field& field, const std::stri
 Status check_generated(Connection& connection, const Schema& schema, const Field& field,
                        const std::string& sql) {
   const auto what = fmt::format("the generated column {} ({})", field.name, sql);
-  SL_ASSIGN(const auto text, rule_text(sql, what));
+  SL_ASSIGN(const auto text, rule_text(connection, schema, sql, what));
   SL_TRY(check_columns(*text.expr, schema, what));
   SL_TRY(refuse_nondeterministic(*text.expr, what));
   SL_ASSIGN(const auto rules, delta::table_rules(delta::Metadata{}, schema));
@@ -145,7 +140,7 @@ Status check_column_rule(Connection& connection, const Schema& schema,
 Status check_constraint(Connection& connection, const Schema& schema,
                         const delta::CheckConstraint& check) {
   const auto what = fmt::format("the constraint {} ({})", check.name, check.sql);
-  SL_ASSIGN(const auto text, rule_text(check.sql, what));
+  SL_ASSIGN(const auto text, rule_text(connection, schema, check.sql, what));
   SL_TRY(check_columns(*text.expr, schema, what));
   SL_TRY(refuse_nondeterministic(*text.expr, what));
   SL_ASSIGN(const auto given, type_of(connection, text, schema, what));

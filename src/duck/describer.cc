@@ -2,10 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+#include <string>
 #include <string_view>
+
+#include "delta/text_length.h"
+#include "sql/described_columns.h"
 
 namespace strandline::duck {
 namespace {
+
+constexpr std::string_view kCharType = "ENUM('sl_char_";
 
 // The type with BYTE for each INTEGER in it.
 DataType narrow_integers(const DataType& type) {
@@ -88,10 +95,21 @@ sql::DescribeQuery describer(Connection& connection) {
     if (!columns.ok()) return std::nullopt;
     std::vector<Field> fields;
     for (auto& column : *columns) {
-      fields.push_back(Field{std::move(column.name), std::move(column.type), true, {}});
+      auto& field =
+          fields.emplace_back(Field{std::move(column.name), std::move(column.type), true, {}});
+      if (column.engine_type.starts_with(kCharType))
+        field.metadata[sql::kCharLengthKey] = std::to_string(
+            std::strtoll(column.engine_type.c_str() + kCharType.size(), nullptr, 10));
     }
     return fields;
   };
+}
+
+std::string described_type(const Field& field) {
+  if (!delta::is_char(field)) return engine_type(field.type);
+  const auto sized = delta::text_length(field);
+  // No text is compared with an ENUM as one: it becomes a VARCHAR wherever it is used.
+  return fmt::format("{}{}')", kCharType, (*sized)->length);
 }
 
 }  // namespace strandline::duck

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "delta/text_length.h"
+#include "duck/describer.h"
 #include "sql/duckdb_printer.h"
 #include "sql/parser.h"
 
@@ -14,19 +15,44 @@ namespace {
 // A table alias that no column or member has.
 constexpr const char* kRowAlias = "__strandline_new_row";
 
-}  // namespace
-
-Result<RuleText> rule_text(const std::string& sql, const std::string& what,
-                           std::optional<int64_t> now_us) {
+Result<RuleText> print_rule(const std::string& sql, const std::string& what,
+                            const sql::PrintOptions& options) {
   const auto refuse = [&](const Error& error) {
     return unsupported("DELTA_UNSUPPORTED_EXPRESSION", "{} is {}, which cannot be evaluated: {}",
                        what, sql, error.message);
   };
   const auto parsed = sql::parse_expression(sql, "");
   if (!parsed.ok()) return refuse(parsed.error());
-  auto printed = sql::print_duckdb(**parsed, sql::PrintOptions{now_us});
+  auto printed = sql::print_duckdb(**parsed, options);
   if (!printed.ok()) return refuse(printed.error());
   return RuleText{*parsed, std::move(printed).value()};
+}
+
+}  // namespace
+
+Result<RuleText> rule_text(const std::string& sql, const std::string& what,
+                           std::optional<int64_t> now_us) {
+  return print_rule(sql, what, sql::PrintOptions{now_us});
+}
+
+Result<RuleText> rule_text(Connection& connection, const Schema& schema, const std::string& sql,
+                           const std::string& what) {
+  sql::PrintOptions options;
+  options.describe = describer(connection);
+  options.from = no_rows(schema) + " AS " + kRowAlias;
+  return print_rule(sql, what, options);
+}
+
+std::string no_rows(const Schema& schema) {
+  std::string columns;
+  for (const auto& field : schema.fields) {
+    columns += fmt::format("{}{} AS {}", columns.empty() ? "" : ", ",
+                           field.type.id == TypeId::kVoid
+                               ? "NULL"
+                               : fmt::format("CAST(NULL AS {})", described_type(field)),
+                           quote_name(field.name));
+  }
+  return fmt::format("(SELECT {} WHERE false)", columns);
 }
 
 std::string shown_row(const sql::Expr& expr, const Schema& schema) {
@@ -121,8 +147,8 @@ Status RowRules::add(const delta::ColumnRule& rule, const Schema& schema) {
                          *rule.invariant_sql, schema));
   }
   if (rule.generated_sql) {
-    SL_ASSIGN(const auto text,
-              rule_text(*rule.generated_sql, "the value of the generated column " + field.name));
+    SL_ASSIGN(const auto text, rule_text(*connection_, schema, *rule.generated_sql,
+                                         "the value of the generated column " + field.name));
     auto value = fmt::format("CAST({} AS {})", text.duckdb, engine_type(field.type));
     checks_.push_back(
         {fmt::format("{} IS DISTINCT FROM {}", quote_name(field.name), value),
@@ -171,7 +197,7 @@ Status RowRules::add_length(const Field& field) {
 
 Status RowRules::add_condition(const std::string& title, const std::string& sql,
                                const Schema& schema) {
-  SL_ASSIGN(const auto text, rule_text(sql, title));
+  SL_ASSIGN(const auto text, rule_text(*connection_, schema, sql, title));
   checks_.push_back({fmt::format("NOT coalesce({}, false)", text.duckdb),
                      fmt::format("concat({}, {})",
                                  quote_literal("[DELTA_VIOLATE_CONSTRAINT_WITH_VALUES] " + title +

@@ -22,10 +22,15 @@ struct RuleText {
   std::string duckdb;
 };
 // what: the rule's name, for messages; now_us stands for current_timestamp() and its kin, in
-// microseconds UTC. Errors: kUnsupported DELTA_UNSUPPORTED_EXPRESSION naming the rule, where its
-// text has no counterpart here.
+// microseconds UTC. The types of the schema's columns decide what operators on them mean; without a
+// schema the rule reads none. Errors: kUnsupported DELTA_UNSUPPORTED_EXPRESSION naming the rule,
+// where its text has no counterpart here.
 Result<RuleText> rule_text(const std::string& sql, const std::string& what,
                            std::optional<int64_t> now_us = {});
+Result<RuleText> rule_text(Connection& connection, const Schema& schema, const std::string& sql,
+                           const std::string& what);
+// A relation of the schema's columns without rows, as DuckDB text in parentheses, to be described.
+std::string no_rows(const Schema& schema);
 
 // DuckDB text of "a = 1, b = NULL" for the columns that an expression reads; of all columns of the
 // schema when it reads none.

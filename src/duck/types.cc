@@ -220,6 +220,11 @@ std::string spell_type(duckdb_logical_type type) {
   switch (id) {
     case DUCKDB_TYPE_DECIMAL:
       return fmt::format("DECIMAL({},{})", duckdb_decimal_width(type), duckdb_decimal_scale(type));
+    case DUCKDB_TYPE_ENUM:
+      // One value may say what the type stands for (describer.cc).
+      if (duckdb_enum_dictionary_size(type) != 1) return simple_spelling(id);
+      return fmt::format("ENUM({})",
+                         quote_literal(take_string(duckdb_enum_dictionary_value(type, 0))));
     case DUCKDB_TYPE_LIST:
       return spell_type(LogicalType(duckdb_list_type_child_type(type)).get()) + "[]";
     case DUCKDB_TYPE_ARRAY:

@@ -362,7 +362,8 @@ class Alter {
     SL_TRY(alteration->add_constraint(check.name.text, check.sql));
     SL_TRY(duck::check_constraint(*context_.connection, snapshot.schema,
                                   {fold_name(check.name.text), check.sql}));
-    SL_ASSIGN(const auto text, duck::rule_text(check.sql, "the constraint " + check.name.text));
+    SL_ASSIGN(const auto text, duck::rule_text(*context_.connection, snapshot.schema, check.sql,
+                                               "the constraint " + check.name.text));
     Relations relations(context_);
     SL_ASSIGN(const auto rows, scan(snapshot, &relations));
     SL_ASSIGN(const auto broken,

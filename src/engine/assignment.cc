@@ -154,7 +154,7 @@ Result<std::string> cast_text(const Item& from, const DataType& to, const CastPl
         failing("CAST_OVERFLOW", "the value ", value,
                 " does not fit " + to_sql(to) + " exactly" + place.where()));
   }
-  if (to.id == TypeId::kString && type.id != TypeId::kBinary) {
+  if (to.id == TypeId::kString && type.id != TypeId::kBinary && !type.is_nested()) {
     const auto text = sql::duckdb_text_of(value, type);
     return text.empty() ? Result<std::string>(place.misfit()) : text;
   }

@@ -1,5 +1,6 @@
 #include "engine/file_conditions.h"
 
+#include "delta/text_length.h"
 #include "sql/duckdb_printer.h"
 
 namespace strandline::engine {
@@ -106,9 +107,12 @@ class FilterReader {
     return FileFilter::constant(literal.text == "true" ? Truth::kTrue : Truth::kFalse);
   }
 
-  static const std::vector<std::string>* column_of(const sql::Expr& expr) {
+  // A CHAR column has no bounds to compare texts with, which count without blanks at their end.
+  const std::vector<std::string>* column_of(const sql::Expr& expr) const {
     const auto* column = expr.as<sql::ColumnRef>();
-    return column == nullptr || column->parts.empty() ? nullptr : &column->parts;
+    if (column == nullptr || column->parts.empty()) return nullptr;
+    const auto* field = snapshot_.schema.get(column->parts[0]);
+    return field != nullptr && delta::is_char(*field) ? nullptr : &column->parts;
   }
 
   std::optional<FilterLiteral> value_of(const sql::Expr& expr) const {

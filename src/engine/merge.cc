@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "delta/text_length.h"
 #include "duck/key_ranges.h"
 #include "engine/assignment.h"
 #include "engine/conditions.h"
@@ -387,6 +388,8 @@ Status Merger::find_reads() {
     if (column == nullptr || column->parts.size() != 1) return;
     const auto* field = target_.found.snapshot->schema.get(column->parts[0]);
     if (field == nullptr || sql::columns_read(other).empty()) return;
+    // CHAR columns of several lengths meet with blanks that the values have not.
+    if (delta::is_char(*field)) return;
     const auto value = relations_.print(other, source_names_, source_sql_);
     if (!value.ok()) return;
     // What reads more than the source does not bind.

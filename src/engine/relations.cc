@@ -27,7 +27,7 @@ std::string stand_in(const Schema& schema, const duck::ScanOptions& options) {
   };
   for (const auto& field : schema.fields) {
     if (field.type.id == TypeId::kVoid) return "";
-    add(field.name, duck::engine_type(field.type));
+    add(field.name, duck::described_type(field));
   }
   if (options.with_positions) {
     add(duck::kFileColumn, "INTEGER");

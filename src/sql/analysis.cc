@@ -34,6 +34,11 @@ class Walker {
   std::function<void(const TableUse&)> on_table;
   std::function<void(const Expr&)> on_expr;
 
+  void walk(const Query& query) { this->query(query); }
+  void walk(const Expr& expr) { this->expr(expr); }
+  void walk(const Statement& statement) { this->statement(statement); }
+
+ private:
   void query(const Query& query) {
     const size_t scope = ctes_.size();
     for (const Cte& cte : query.with) {
@@ -141,7 +146,6 @@ class Walker {
     }
   }
 
- private:
   void rows(const ValuesRows& values) {
     for (const auto& row : values.rows) {
       for (const ExprPtr& value : row) expr(value);
@@ -151,23 +155,34 @@ class Walker {
   std::vector<std::string> ctes_;
 };
 
-void add_nondeterministic(const Expr& node, std::vector<Name>& found) {
-  const auto* call = node.as<Call>();
-  if (call == nullptr) return;
-  if (std::find(kNondeterministic.begin(), kNondeterministic.end(), call->name.text) !=
-      kNondeterministic.end()) {
-    found.push_back(call->name);
-  }
+bool is_nondeterministic(const Call& call) {
+  return std::find(kNondeterministic.begin(), kNondeterministic.end(), call.name.text) !=
+         kNondeterministic.end();
 }
 
-void add_clock(const Expr& node, std::vector<Name>& found) {
+bool is_clock(const Call& call) {
   constexpr std::array<std::string_view, 5> kClocks = {"current_timestamp", "now", "current_date",
                                                        "curdate", "localtimestamp"};
-  const auto* call = node.as<Call>();
-  if (call == nullptr) return;
-  if (std::find(kClocks.begin(), kClocks.end(), call->name.text) != kClocks.end() ||
-      (call->args.empty() && call->name.text == "unix_timestamp"))
-    found.push_back(call->name);
+  return std::find(kClocks.begin(), kClocks.end(), call.name.text) != kClocks.end() ||
+         (call.args.empty() && call.name.text == "unix_timestamp");
+}
+
+// Calls back for every expression of a statement, query or expression, in text order.
+template <typename Root, typename Visit>
+void for_each_expr(const Root& root, const Visit& visit) {
+  Walker walker;
+  walker.on_expr = visit;
+  walker.walk(root);
+}
+
+template <typename Root>
+std::vector<Name> calls_in(const Root& root, bool (*is_such)(const Call&)) {
+  std::vector<Name> found;
+  for_each_expr(root, [&](const Expr& node) {
+    const auto* call = node.as<Call>();
+    if (call != nullptr && is_such(*call)) found.push_back(call->name);
+  });
+  return found;
 }
 
 void collect_columns(const Expr& node, std::vector<std::string>& params, std::vector<Name>& found) {
@@ -201,7 +216,7 @@ std::vector<TableUse> table_uses(const Query& query) {
   std::vector<TableUse> found;
   Walker walker;
   walker.on_table = [&](const TableUse& use) { found.push_back(use); };
-  walker.query(query);
+  walker.walk(query);
   return found;
 }
 
@@ -214,8 +229,7 @@ std::vector<Name> columns_read(const Expr& expr) {
 
 std::optional<SourcePlace> place_of_column(const Statement& statement, const std::string& name) {
   std::optional<SourcePlace> place;
-  Walker walker;
-  walker.on_expr = [&](const Expr& node) {
+  for_each_expr(statement, [&](const Expr& node) {
     const auto* column = node.as<ColumnRef>();
     const auto* field = node.as<FieldAccess>();
     const bool found = (column != nullptr && std::any_of(column->parts.begin(), column->parts.end(),
@@ -224,8 +238,7 @@ std::optional<SourcePlace> place_of_column(const Statement& statement, const std
                                                          })) ||
                        (field != nullptr && same_name(field->name.text, name));
     if (found && !place && node.place.line > 0) place = node.place;
-  };
-  walker.statement(statement);
+  });
   return place;
 }
 
@@ -266,47 +279,22 @@ bool fails_as(const Expr& node, FailingValue what) {
 std::optional<SourcePlace> place_of_failure(const Statement& statement, FailingValue what) {
   std::optional<SourcePlace> place;
   bool several = false;
-  Walker walker;
-  walker.on_expr = [&](const Expr& node) {
+  for_each_expr(statement, [&](const Expr& node) {
     if (!fails_as(node, what) || node.place.line <= 0) return;
     several = several || place.has_value();
     place = node.place;
-  };
-  walker.statement(statement);
+  });
   return several ? std::nullopt : place;
 }
 
 std::vector<Name> nondeterministic_calls(const Query& query) {
-  std::vector<Name> found;
-  Walker walker;
-  walker.on_expr = [&](const Expr& node) { add_nondeterministic(node, found); };
-  walker.query(query);
-  return found;
+  return calls_in(query, is_nondeterministic);
 }
-
-std::vector<Name> clock_calls(const Query& query) {
-  std::vector<Name> found;
-  Walker walker;
-  walker.on_expr = [&](const Expr& node) { add_clock(node, found); };
-  walker.query(query);
-  return found;
-}
-
-std::vector<Name> clock_calls(const Expr& expr) {
-  std::vector<Name> found;
-  Walker walker;
-  walker.on_expr = [&](const Expr& node) { add_clock(node, found); };
-  walker.expr(expr);
-  return found;
-}
-
 std::vector<Name> nondeterministic_calls(const Expr& expr) {
-  std::vector<Name> found;
-  Walker walker;
-  walker.on_expr = [&](const Expr& node) { add_nondeterministic(node, found); };
-  walker.expr(expr);
-  return found;
+  return calls_in(expr, is_nondeterministic);
 }
+std::vector<Name> clock_calls(const Query& query) { return calls_in(query, is_clock); }
+std::vector<Name> clock_calls(const Expr& expr) { return calls_in(expr, is_clock); }
 
 std::vector<ExprPtr> sequence_parts(const Expr& expr) {
   const auto* call = expr.as<Call>();

@@ -344,6 +344,7 @@ std::string DuckdbPrinter::call(const Expr& node, const Call& call) {
   }
   check_merged(call);
   const Call merged = merged_arguments(call);
+  if (std::string sorted = sorted_by_parts(merged); !sorted.empty()) return sorted;
   if (function->form != "!") {
     if (call.ignore_nulls || !call.within_group.empty()) {
       fail_unsupported(node.place,
@@ -564,7 +565,7 @@ std::string DuckdbPrinter::time_special(const Expr& node, const Call& call) {
     } else if (!call.args.empty()) {
       instant = fmt::format("CAST({} AS TIMESTAMPTZ)", expr(call.args[0]));
     }
-    return fmt::format("CAST(floor(epoch({})) AS BIGINT)", instant);
+    return fmt::format("(epoch_us({}) // 1000000)", instant);
   }
   if (name == "from_unixtime") {
     std::optional<std::string> pattern = "'%Y-%m-%d %H:%M:%S'";
@@ -707,7 +708,8 @@ std::string DuckdbPrinter::collection_special(const Expr& node, const Call& call
     const bool map = inner != nullptr && inner->name.text.rfind("map", 0) == 0 &&
                      inner->name.text != "map_keys" && inner->name.text != "map_values" &&
                      inner->name.text != "map_entries";
-    if (map) return fmt::format("CAST(cardinality({}) AS INTEGER)", value);
+    if (map || type_of(*call.args[0]).id == TypeId::kMap)
+      return fmt::format("CAST(cardinality({}) AS INTEGER)", value);
     return fmt::format(
         "CASE WHEN typeof({0}) NOT LIKE '%]' THEN error('[UNSUPPORTED_CONSTRUCT] size of a ' || "
         "typeof({0}) "
@@ -1015,6 +1017,27 @@ std::string DuckdbPrinter::special(const Expr& node, const Call& call) {
     const bool bytes = type_of(*call.args[0]).id == TypeId::kBinary;
     return bytes ? fmt::format("CAST(octet_length({}) AS INTEGER)", expr(call.args[0]))
                  : fmt::format("CAST(length({}) AS INTEGER)", as_string(call.args[0]));
+  }
+  if (name == "reverse") {
+    const bool array = type_of(*call.args[0]).id == TypeId::kArray;
+    return array ? fmt::format("list_reverse({})", expr(call.args[0]))
+                 : fmt::format("reverse({})", as_string(call.args[0]));
+  }
+  if (name == "array_join") {
+    const DataType type = type_of(*call.args[0]);
+    std::string items = expr(call.args[0]);
+    if (type.id == TypeId::kArray && type.element->id != TypeId::kString) {
+      // The engine has other texts for numbers and times.
+      const std::string text = duckdb_text_of("sl_item", *type.element);
+      if (!text.empty()) items = fmt::format("list_transform({}, lambda sl_item: {})", items, text);
+    }
+    return fmt::format("array_to_string({}, {})", items, as_string(call.args[1]));
+  }
+  if (name == "pmod") {  // the rest with the sign of the divisor, which must not be zero
+    const ExprPtr rest = sql::binary(BinaryOp::kModulo, call.args[0], call.args[1]);
+    const ExprPtr sum = sql::binary(BinaryOp::kAdd, rest, call.args[1]);
+    return fmt::format("CASE WHEN {0} < 0 THEN {1} ELSE {0} END", expr(rest),
+                       expr(sql::binary(BinaryOp::kModulo, sum, call.args[1])));
   }
   if (name == "mod") return expr(sql::binary(BinaryOp::kModulo, call.args[0], call.args[1]));
   if (name == "try_divide") {

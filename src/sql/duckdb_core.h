@@ -36,7 +36,7 @@ class DuckdbPrinter {
     bool sees_names = false;         // those of the SELECT list, as ORDER BY and HAVING do
     const Select* select = nullptr;  // whose clause it is
     std::optional<std::optional<std::vector<Field>>> columns = {};  // nothing inside: does not bind
-    std::map<std::string, std::optional<DataType>> values = {};     // by text
+    std::map<std::string, std::optional<Field>> values = {};        // by text
     std::map<const Expr*, DataType> types = {};                     // of what was asked
   };
 
@@ -76,8 +76,10 @@ class DuckdbPrinter {
   std::string is(const Is& is);
   std::string between(const Between& between);
   std::string in(const In& in);
+  std::string padded_in(const In& in);
   std::string binary(const Expr& node, const Binary& binary);
   std::string infix(const Binary& binary);
+  std::string padded_infix(const Binary& binary);
   // + - * and, with a divisor that is not zero, %.
   std::string arithmetic(const Binary& binary);
   std::string decimals(BinaryOp op, const DataType& result, bool exact, const std::string& left,
@@ -135,7 +137,8 @@ class DuckdbPrinter {
   // What a query gives, in the place where it stands; nothing where that is not known.
   std::optional<std::vector<Field>> described(const std::string& query);
   const std::optional<std::vector<Field>>& columns_of(Scope& scope);
-  // The type of an expression's text in the SELECT that is being printed.
+  // An expression's text in the SELECT that is being printed: as a column, and its type.
+  std::optional<Field> described_column(const std::string& text);
   std::optional<DataType> described_value(const std::string& text);
   // The type of an expression, VOID where it is not known.
   DataType type_of(const Expr& node);
@@ -166,6 +169,11 @@ class DuckdbPrinter {
   // itself does not tell.
   bool scope_has(const std::function<bool(const DataType&)>& is_such);
   bool may_hold_struct(const Expr& node);
+  // The length of a CHAR column; 0 for all else.
+  size_t char_length(const ExprPtr& value);
+  // Gives values that are compared the blanks with which they meet: a CHAR column, a constant text
+  // and another CHAR column have those of the longest.
+  void pad(std::vector<ExprPtr>& values);
   // Whether a value is a STRING, as far as it is known.
   bool is_text(const ExprPtr& value);
   // Values that become one type: structs among them must have the same fields, else the printing
@@ -177,6 +185,8 @@ class DuckdbPrinter {
   // What sorts as the value does in Spark, where a null in a struct or array comes first: the
   // engine puts it last. The text itself for other types.
   std::string sortable(const ExprPtr& value);
+  // greatest, array_max, sort_array and their kin of such values; "" for others.
+  std::string sorted_by_parts(const Call& call);
   // The query of IN, the same way, or with values of one type: that of the value goes to *type.
   std::string compared_query(const In& in, std::optional<DataType>* type);
   // An operand of arithmetic: a STRING becomes a BIGINT beside whole numbers, a DOUBLE beside

@@ -76,7 +76,9 @@ TypeId known_type(const Expr& expr) {
     return TypeId::kBoolean;
   }
   if (const auto* unary = expr.as<Unary>()) {
-    return unary->op == UnaryOp::kNot ? TypeId::kBoolean : known_type(*unary->operand);
+    if (unary->op == UnaryOp::kNot) return TypeId::kBoolean;
+    const TypeId type = known_type(*unary->operand);
+    return type == TypeId::kString && unary->op != UnaryOp::kBitNot ? TypeId::kDouble : type;
   }
   if (const auto* binary = expr.as<Binary>()) {
     const TypeId left = known_type(*binary->left);
@@ -494,7 +496,8 @@ bool DuckdbPrinter::meets_as_double(const ExprPtr& value, const std::vector<Expr
 }
 
 std::string DuckdbPrinter::between(const Between& between) {
-  const bool parts = may_hold_parts(*between.value) && type_of(*between.value).is_nested();
+  const bool parts = char_length(between.value) > 0 ||
+                     (may_hold_parts(*between.value) && type_of(*between.value).is_nested());
   if (parts || compared_type({between.value, between.low}) ||
       compared_type({between.value, between.high})) {
     return fmt::format("({}({} AND {}))", between.negated ? "NOT " : "",
@@ -508,6 +511,17 @@ std::string DuckdbPrinter::between(const Between& between) {
 }
 
 std::string DuckdbPrinter::in(const In& in) {
+  if (in.query || char_length(in.value) == 0) return padded_in(in);
+  std::vector<ExprPtr> all = in.list;
+  all.insert(all.begin(), in.value);
+  pad(all);
+  In same = in;
+  same.value = all[0];
+  same.list.assign(all.begin() + 1, all.end());
+  return padded_in(same);
+}
+
+std::string DuckdbPrinter::padded_in(const In& in) {
   const char* negated = in.negated ? "NOT " : "";
   if (in.query) {
     std::optional<DataType> type;
@@ -607,7 +621,8 @@ std::string DuckdbPrinter::binary(const Expr& node, const Binary& binary) {
       return chain(binary);
     case BinaryOp::kAdd:
     case BinaryOp::kSubtract:
-      if (known_type(*binary.left) == TypeId::kDate && known_type(*binary.right) == TypeId::kDate) {
+      if (binary.op == BinaryOp::kSubtract && type_of(*binary.left).id == TypeId::kDate &&
+          type_of(*binary.right).id == TypeId::kDate) {
         fail_unsupported(node.place, "the difference of two DATEs as an INTERVAL", "use datediff");
         return "";
       }
@@ -686,6 +701,24 @@ std::string DuckdbPrinter::arithmetic(const Binary& binary) {
 }
 
 std::string DuckdbPrinter::infix(const Binary& binary) {
+  switch (binary.op) {
+    case BinaryOp::kEqual:
+    case BinaryOp::kNullSafeEqual:
+    case BinaryOp::kNotEqual:
+    case BinaryOp::kLess:
+    case BinaryOp::kLessEqual:
+    case BinaryOp::kGreater:
+    case BinaryOp::kGreaterEqual: {
+      std::vector<ExprPtr> sides = {binary.left, binary.right};
+      pad(sides);
+      return padded_infix({binary.op, sides[0], sides[1]});
+    }
+    default:
+      return padded_infix(binary);
+  }
+}
+
+std::string DuckdbPrinter::padded_infix(const Binary& binary) {
   if (binary.op == BinaryOp::kBitXor) {
     const std::string left = number(binary.left, binary.right);
     return fmt::format("xor({}, {})", left, number(binary.right, binary.left));
@@ -904,6 +937,7 @@ std::string DuckdbPrinter::case_when(const Case& choice) {
   bool mixed = false;  // the operand is of another type than what it is compared with
   for (const auto& [when, value] : choice.branches)
     mixed = mixed || (choice.operand && compared_type({choice.operand, when}).has_value());
+  mixed = mixed || (choice.operand && char_length(choice.operand) > 0);
   std::string result = "CASE";
   if (choice.operand && !mixed) result += " " + expr(choice.operand);
   for (size_t i = 0; i < choice.branches.size(); ++i) {
@@ -924,7 +958,10 @@ std::string DuckdbPrinter::cast_to_string(const Expr& value) {
     return "CAST(NULL AS VARCHAR)";
   }
   const std::string text = expr(value);
-  if (std::string known = duckdb_text_of(text, type_of(value)); !known.empty()) return known;
+  DataType type = type_of(value);
+  // Asked for: parts that are not known and parts that are null are both VOID else.
+  if (type.is_nested()) type = described_value(text).value_or(DataType());
+  if (std::string known = duckdb_text_of(text, type); !known.empty()) return known;
   const std::string plain = fmt::format("CAST({} AS VARCHAR)", text);
   return fmt::format(
       "CASE WHEN typeof({0}) = 'TIMESTAMP WITH TIME ZONE' THEN left({1}, -3) "
@@ -1044,6 +1081,13 @@ std::string DuckdbPrinter::as_string(const ExprPtr& value) {
   const TypeId type = type_of(*value).id;
   // What is not known is left to DuckDB, which refuses what is no string.
   if (type == TypeId::kVoid || type == TypeId::kString) return expr(value);
+  if (type == TypeId::kArray || type == TypeId::kMap || type == TypeId::kStruct) {
+    fail(invalid_argument("DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
+                          "{} stands where a STRING is asked for: cast it to STRING",
+                          to_sql(type_of(*value))),
+         value->place);
+    return "";
+  }
   return cast_to_string(*value);
 }
 

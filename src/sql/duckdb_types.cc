@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "base/error.h"
+#include "sql/described_columns.h"
 #include "sql/duckdb_core.h"
 #include "sql/names.h"
 
@@ -179,6 +181,11 @@ const std::optional<std::vector<Field>>& DuckdbPrinter::columns_of(Scope& scope)
 }
 
 std::optional<DataType> DuckdbPrinter::described_value(const std::string& text) {
+  auto column = described_column(text);
+  return column ? std::optional(std::move(column->type)) : std::nullopt;
+}
+
+std::optional<Field> DuckdbPrinter::described_column(const std::string& text) {
   for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
     const bool has_from = !scope->from.empty();
     auto known = scope->values.find(text);
@@ -186,8 +193,7 @@ std::optional<DataType> DuckdbPrinter::described_value(const std::string& text) 
       const auto found =
           described(fmt::format("SELECT {} AS v{}", text, has_from ? " FROM " + scope->from : ""));
       const bool one = found && found->size() == 1;
-      known = scope->values.emplace(text, one ? std::optional(found->front().type) : std::nullopt)
-                  .first;
+      known = scope->values.emplace(text, one ? std::optional(found->front()) : std::nullopt).first;
     }
     if (known->second) return known->second;
     // What does not bind here may be of the query around, unless nothing binds here.
@@ -488,6 +494,64 @@ bool DuckdbPrinter::may_hold_struct(const Expr& node) {
   return found;
 }
 
+size_t DuckdbPrinter::char_length(const ExprPtr& value) {
+  const auto* column = value->as<ColumnRef>();
+  if (!options_.describe || column == nullptr) return 0;
+  for (const auto& [name, text] : params_) {
+    if (same_name(name, column->parts[0])) return 0;
+  }
+  const auto is_char = [](const Field& field) { return field.metadata.contains(kCharLengthKey); };
+  // Only where there is one at all is it worth asking.
+  const bool any = std::any_of(scopes_.begin(), scopes_.end(), [&](Scope& scope) {
+    if (scope.from.empty()) return false;
+    const auto& columns = columns_of(scope);
+    return columns && std::any_of(columns->begin(), columns->end(), is_char);
+  });
+  if (!any) return 0;
+  const auto found = described_column(expr(value));
+  if (!found || !is_char(*found)) return 0;
+  return static_cast<size_t>(
+      std::strtoull(found->metadata.at(kCharLengthKey).c_str(), nullptr, 10));
+}
+
+void DuckdbPrinter::pad(std::vector<ExprPtr>& values) {
+  const auto text_of = [](const ExprPtr& value) -> const std::string* {
+    const auto* constant = value->as<Literal>();
+    return constant != nullptr && constant->type == TypeId::kString ? &constant->text : nullptr;
+  };
+  const auto characters = [](const std::string& text) {
+    return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+      return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+    }));
+  };
+  std::vector<size_t> lengths;
+  size_t longest = 0;
+  bool any = false;
+  for (const ExprPtr& value : values) {
+    const auto* text = text_of(value);
+    size_t length = text == nullptr ? 0 : characters(*text);
+    if (text == nullptr && !is_null(*value)) {
+      length = char_length(value);
+      if (length == 0) return;
+      any = true;
+    }
+    lengths.push_back(length);
+    longest = std::max(longest, length);
+  }
+  if (!any) return;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (lengths[i] == longest || is_null(*values[i])) continue;
+    if (const auto* text = text_of(values[i])) {
+      values[i] =
+          make_expr(Literal{TypeId::kString, *text + std::string(longest - lengths[i], ' ')},
+                    values[i]->place);
+    } else {
+      values[i] = sql::call(
+          "rpad", {values[i], integer_literal(static_cast<int64_t>(longest)), string_literal(" ")});
+    }
+  }
+}
+
 bool DuckdbPrinter::is_text(const ExprPtr& value) {
   const TypeId known = known_type(*value);
   if (known != TypeId::kVoid) return known == TypeId::kString;
@@ -560,6 +624,42 @@ std::string DuckdbPrinter::sortable(const ExprPtr& value) {
   if (type.id != TypeId::kStruct && type.id != TypeId::kArray) return text;
   sorts_parts_ = true;
   return sort_key(text, type, 0);
+}
+
+std::string DuckdbPrinter::sorted_by_parts(const Call& call) {
+  const std::string& name = call.name.text;
+  const bool several = name == "greatest" || name == "least";
+  const bool one = name == "array_max" || name == "array_min";
+  const bool all = name == "sort_array" || (name == "array_sort" && call.args.size() == 1);
+  if (!options_.describe || call.args.empty() || (!several && !one && !all)) return "";
+  DataType type;
+  if (several) {
+    for (const ExprPtr& arg : call.args) {
+      if (type.id == TypeId::kVoid && !is_null(*arg)) type = type_of(*arg);
+    }
+  } else if (const DataType list = type_of(*call.args[0]); list.id == TypeId::kArray) {
+    type = *list.element;
+  }
+  if (type.id != TypeId::kStruct && type.id != TypeId::kArray) return "";
+  const std::string items = several ? "[" + list(call.args) + "]" : expr(call.args[0]);
+  const auto keyed = [&](const std::string& values, const char* null) {
+    return fmt::format(
+        "list_transform({}, lambda sl_each: struct_pack(n := sl_each IS {}NULL, k := {}, v := "
+        "sl_each))",
+        values, null, sort_key("sl_each", type, 0));
+  };
+  if (!all) {
+    const bool least = name == "least" || name == "array_min";
+    const auto known = fmt::format("list_filter({}, lambda sl_each: sl_each IS NOT NULL)", items);
+    return fmt::format("struct_extract(list_{}({}), 'v')", least ? "min" : "max",
+                       keyed(known, "NOT "));
+  }
+  std::optional<std::string> ascending = "true";
+  if (call.args.size() == 2) ascending = constant_argument(call, 1, "a direction");
+  if (!ascending) return "";
+  return fmt::format("list_transform(list_sort({}, '{}'), lambda sl_each: sl_each.v)",
+                     keyed(items, name == "array_sort" ? "" : "NOT "),
+                     *ascending == "true" ? "ASC" : "DESC");
 }
 
 std::string DuckdbPrinter::compared_struct(const ExprPtr& value, const ExprPtr& other,

@@ -68,7 +68,7 @@ const std::vector<Function>& table() {
        "an empty pad string is an error"},
       {"repeat", 2, 2, kScalar, "repeat($s1, CAST($2 AS BIGINT))", kString, ""},
       {"space", 1, 1, kScalar, "repeat(' ', CAST($1 AS BIGINT))", kString, ""},
-      {"reverse", 1, 1, kScalar, "reverse($1)", kAny, "strings; composed characters stay together"},
+      {"reverse", 1, 1, kScalar, "!", kAny, "composed characters stay together"},
       {"initcap", 1, 1, kScalar,
        "array_to_string(list_transform(string_split(lower($s1), ' '), lambda sl_word: "
        "upper(sl_word[1]) "
@@ -146,7 +146,9 @@ const std::vector<Function>& table() {
       {"round", 1, 2, kScalar, "!", kAny, "halves away from zero"},
       {"sqrt", 1, 1, kScalar, "CASE WHEN $n1 < 0 THEN CAST('NaN' AS DOUBLE) ELSE sqrt($n1) END",
        kDouble, ""},
-      {"cbrt", 1, 1, kScalar, "cbrt($n1)", kDouble, ""},
+      {"cbrt", 1, 1, kScalar,
+       "CASE WHEN pow(round(cbrt($n1)), 3) = $n1 THEN round(cbrt($n1)) ELSE cbrt($n1) END", kDouble,
+       ""},
       {"exp", 1, 1, kScalar, "exp($n1)", kDouble, ""},
       {"ln", 1, 1, kScalar, "CASE WHEN $n1 > 0 THEN ln($n1) END", kDouble, ""},
       {"log", 1, 1, kScalar, "CASE WHEN $n1 > 0 THEN ln($n1) END", kDouble, ""},
@@ -160,8 +162,7 @@ const std::vector<Function>& table() {
       {"sign", 1, 1, kScalar, "CAST(sign($n1) AS DOUBLE)", kDouble, ""},
       {"signum", 1, 1, kScalar, "CAST(sign($n1) AS DOUBLE)", kDouble, ""},
       {"mod", 2, 2, kScalar, "!", kAny, ""},
-      {"pmod", 2, 2, kScalar, "CASE WHEN $1 % $2 < 0 THEN ($1 % $2 + $2) % $2 ELSE $1 % $2 END",
-       kAny, "a zero divisor gives null"},
+      {"pmod", 2, 2, kScalar, "!", kAny, ""},
       {"positive", 1, 1, kScalar, "(+ $n1)", kAny, ""},
       {"negative", 1, 1, kScalar, "(- $n1)", kAny, ""},
       {"pi", 0, 0, kScalar, "pi()", kDouble, ""},
@@ -188,7 +189,7 @@ const std::vector<Function>& table() {
        "CASE WHEN $1 BETWEEN 0 AND 20 THEN CAST(factorial(CAST($1 AS INTEGER)) AS BIGINT) END",
        kLong, ""},
       {"bin", 1, 1, kScalar, "bin(CAST($1 AS BIGINT))", kString, ""},
-      {"bit_count", 1, 1, kScalar, "CAST(bit_count($1) AS INTEGER)", kInt, ""},
+      {"bit_count", 1, 1, kScalar, "CAST(bit_count(CAST($1 AS BIGINT)) AS INTEGER)", kInt, ""},
       {"shiftleft", 2, 2, kScalar, "($1 << $2)", kAny, "a result out of range is an error"},
       {"shiftright", 2, 2, kScalar, "($1 >> $2)", kAny, ""},
       {"rand", 0, 0, kScalar, "random()", kDouble, "differs at every call"},
@@ -196,7 +197,7 @@ const std::vector<Function>& table() {
       {"try_add", 2, 2, kScalar, "TRY($1 + $2)", kAny, ""},
       {"try_subtract", 2, 2, kScalar, "TRY($1 - $2)", kAny, ""},
       {"try_multiply", 2, 2, kScalar, "TRY($1 * $2)", kAny, ""},
-      {"try_divide", 2, 2, kScalar, "!", kDouble, ""},
+      {"try_divide", 2, 2, kScalar, "!", kAny, ""},
 
       // --- casts by name ---
       {"string", 1, 1, kScalar, "!", kString, ""},
@@ -345,8 +346,8 @@ const std::vector<Function>& table() {
 
       // --- arrays ---
       {"array", 0, -1, kScalar, "[$*]", kAny, ""},
-      {"size", 1, 1, kScalar, "!", kInt, "arrays; for a map size(map_keys(m))"},
-      {"cardinality", 1, 1, kScalar, "!", kInt, "arrays; for a map size(map_keys(m))"},
+      {"size", 1, 1, kScalar, "!", kInt, ""},
+      {"cardinality", 1, 1, kScalar, "!", kInt, ""},
       {"array_size", 1, 1, kScalar, "CAST(len($1) AS INTEGER)", kInt, ""},
       {"array_contains", 2, 2, kScalar,
        "CASE WHEN list_contains($1, $2) THEN true WHEN len($1) > list_aggregate($1, 'count') OR $2 "
@@ -365,9 +366,11 @@ const std::vector<Function>& table() {
       {"sort_array", 1, 1, kScalar, "list_sort($1, 'ASC', 'NULLS FIRST')", kAny, ""},
       {"sort_array", 2, 2, kScalar, "!", kAny, "the direction must be a constant"},
       {"array_sort", 1, 1, kScalar, "list_sort($1, 'ASC', 'NULLS LAST')", kAny, ""},
-      {"array_join", 2, 2, kScalar, "array_to_string($1, $s2)", kString, ""},
-      {"array_append", 2, 2, kScalar, "list_append($1, $2)", kAny, ""},
-      {"array_prepend", 2, 2, kScalar, "list_prepend($2, $1)", kAny, ""},
+      {"array_join", 2, 2, kScalar, "!", kString, ""},
+      {"array_append", 2, 2, kScalar, "CASE WHEN $1 IS NOT NULL THEN list_append($1, $2) END", kAny,
+       ""},
+      {"array_prepend", 2, 2, kScalar, "CASE WHEN $1 IS NOT NULL THEN list_prepend($2, $1) END",
+       kAny, ""},
       {"array_remove", 2, 2, kScalar,
        "CASE WHEN $2 IS NOT NULL THEN list_filter($1, lambda sl_item: sl_item IS DISTINCT FROM $2) "
        "END",
@@ -376,19 +379,16 @@ const std::vector<Function>& table() {
        ""},
       {"array_repeat", 2, 2, kScalar, "repeat([$1], CAST($2 AS BIGINT))", kAny, ""},
       {"array_union", 2, 2, kScalar,
-       "list_filter(list_concat($1, $2), lambda sl_item, sl_index: list_position(list_concat($1, "
-       "$2), sl_item) "
-       "= sl_index)",
+       "CASE WHEN $1 IS NOT NULL AND $2 IS NOT NULL THEN list_filter(list_concat($1, $2), lambda "
+       "sl_item, sl_index: list_position(list_concat($1, $2), sl_item) = sl_index) END",
        kAny, ""},
       {"array_intersect", 2, 2, kScalar,
-       "list_filter($1, lambda sl_item, sl_index: list_position($1, sl_item) = sl_index AND "
-       "list_position($2, sl_item) IS "
-       "NOT NULL)",
+       "CASE WHEN $2 IS NOT NULL THEN list_filter($1, lambda sl_item, sl_index: list_position($1, "
+       "sl_item) = sl_index AND list_position($2, sl_item) IS NOT NULL) END",
        kAny, ""},
       {"array_except", 2, 2, kScalar,
-       "list_filter($1, lambda sl_item, sl_index: list_position($1, sl_item) = sl_index AND "
-       "list_position($2, sl_item) IS "
-       "NULL)",
+       "CASE WHEN $2 IS NOT NULL THEN list_filter($1, lambda sl_item, sl_index: list_position($1, "
+       "sl_item) = sl_index AND list_position($2, sl_item) IS NULL) END",
        kAny, ""},
       {"arrays_overlap", 2, 2, kScalar,
        "CASE WHEN list_has_any($1, $2) THEN true WHEN len($1) > 0 AND len($2) > 0 AND "

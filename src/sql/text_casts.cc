@@ -109,7 +109,49 @@ std::string decimal_text(const std::string& text) {
   return fmt::format(R"(regexp_replace({}, '^(-?)[.]', '\10.'))", text);
 }
 
-std::string duckdb_text_of(const std::string& value, const DataType& type) {
+namespace {
+
+std::string text_of(const std::string& value, const DataType& type, int depth);
+
+// A part of an array, map or struct, which may be null.
+std::string text_of_part(const std::string& value, const DataType& type, int depth) {
+  if (type.id == TypeId::kVoid) return "'null'";
+  const std::string text = text_of(value, type, depth);
+  return text.empty() ? "" : fmt::format("coalesce({}, 'null')", text);
+}
+
+// As Spark prints them: [1, 2], {a -> 1, b -> null}, {1, x}.
+std::string text_of_nested(const std::string& value, const DataType& type, int depth) {
+  const auto item = fmt::format("sl_text_{}", depth);
+  const auto list = [&](char open, const std::string& items, const std::string& text, char close) {
+    // Of an empty list the engine makes a null.
+    return fmt::format(
+        "CASE WHEN {} IS NOT NULL THEN '{}' || coalesce(array_to_string(list_transform({}, lambda "
+        "{}: {}), ', '), '') || '{}' END",
+        value, open, items, item, text, close);
+  };
+  if (type.id == TypeId::kArray) {
+    const auto part = text_of_part(item, *type.element, depth + 1);
+    return part.empty() ? "" : list('[', value, part, ']');
+  }
+  if (type.id == TypeId::kMap) {
+    const auto key = text_of_part(item + ".key", *type.key, depth + 1);
+    const auto part = text_of_part(item + ".value", *type.element, depth + 1);
+    if (key.empty() || part.empty()) return "";
+    return list('{', fmt::format("map_entries({})", value),
+                fmt::format("{} || ' -> ' || {}", key, part), '}');
+  }
+  std::string parts;
+  for (size_t i = 0; i < type.fields->size(); ++i) {
+    const auto part = text_of_part(fmt::format("struct_extract_at({}, {})", value, i + 1),
+                                   (*type.fields)[i].type, depth);
+    if (part.empty()) return "";
+    parts += (i == 0 ? "" : " || ', ' || ") + part;
+  }
+  return fmt::format("CASE WHEN {} IS NOT NULL THEN '{{' || {} || '}}' END", value, parts);
+}
+
+std::string text_of(const std::string& value, const DataType& type, int depth) {
   switch (type.id) {
     case TypeId::kString:
       return value;
@@ -131,9 +173,19 @@ std::string duckdb_text_of(const std::string& value, const DataType& type) {
       return fmt::format("CAST(CAST({} AS TIMESTAMP) AS VARCHAR)", value);
     case TypeId::kBinary:
       return fmt::format("decode({})", value);
+    case TypeId::kArray:
+    case TypeId::kMap:
+    case TypeId::kStruct:
+      return text_of_nested(value, type, depth);
     default:
       return "";
   }
+}
+
+}  // namespace
+
+std::string duckdb_text_of(const std::string& value, const DataType& type) {
+  return text_of(value, type, 0);
 }
 
 }  // namespace strandline::sql
