@@ -38,6 +38,12 @@ struct AddedColumn {
   FieldPosition position = {};
 };
 
+// DROP FEATURE (drop_feature.h).
+struct FeatureDrop {
+  std::string feature;            // as the protocol spells it
+  bool truncate_history = false;  // the log has lost the versions that use it
+};
+
 class Alteration {
  public:
   explicit Alteration(const Snapshot& snapshot);
@@ -118,6 +124,14 @@ class Alteration {
   // CLUSTER BY; empty is CLUSTER BY NONE. Errors:
   // DELTA_ALTER_TABLE_CLUSTER_BY_ON_PARTITIONED_TABLE_NOT_ALLOWED, DELTA_COLUMN_NOT_FOUND.
   Status set_clustering(const std::vector<FieldPath>& columns);
+
+  // Switches off the properties by which new files would use a feature, of those that change
+  // nothing of what a reader sees; nothing for others.
+  Status stop_using(const std::string& feature);
+  // Takes a feature out of the protocol. Errors: of check_droppable (drop_feature.h);
+  // kInvalidArgument DELTA_FEATURE_DROP_CONFLICT_REVALIDATION_FAIL where files, properties or
+  // domains have traces of it.
+  Status drop_feature(const FeatureDrop& drop);
 
   // Puts what changed into a transaction on the same snapshot; what it reads and writes besides is
   // its own affair.

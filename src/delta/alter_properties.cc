@@ -8,6 +8,7 @@
 #include "delta/column_rules.h"
 #include "delta/definition.h"
 #include "delta/features.h"
+#include "delta/log_cleanup.h"
 #include "delta/properties.h"
 #include "delta/row_id_columns.h"
 
@@ -25,6 +26,7 @@ constexpr const char* kKeptByDelta[] = {
     "delta.inCommitTimestampEnablementTimestamp",
     kRowIdColumnProperty,
     kRowVersionColumnProperty,
+    kProtectedBeforeProperty,
 };
 
 Status check_settable(const std::string& key) {

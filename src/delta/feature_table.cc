@@ -55,7 +55,7 @@ constexpr Feature kFeatures[] = {
     {"icebergCompatV3", kW, kYes, kNever, kYes, Use::kFlag, "delta.enableIcebergCompatV3"},
     {"icebergWriterCompatV1", kW, kYes, kNever, kYes},
     {"icebergWriterCompatV3", kW, kYes, kNever, kYes},
-    {"checkpointProtection", kW, kYes, kNever, kYes},
+    {"checkpointProtection", kW, kYes, kWrite, kYes},
     {"materializePartitionColumns", kW, kYes, kNever, kYes},
     {"collations", kW, kYes, kNever, kYes},
     {"collations-preview", kW, kYes, kNever, kYes},

@@ -14,6 +14,7 @@ namespace strandline::delta {
 
 namespace {
 
+constexpr int64_t kMinuteMs = 60'000;
 constexpr int64_t kDayMs = 86'400'000;
 constexpr int64_t kDefaultLogRetentionMs = 30 * kDayMs;
 
@@ -34,17 +35,19 @@ class SidecarNames : public CheckpointVisitor {
 
 class LogCleaner {
  public:
-  LogCleaner(const Table& table, const Snapshot& snapshot, int64_t now_ms)
-      : table_(table), store_(*table.store()), snapshot_(snapshot), now_ms_(now_ms) {}
+  LogCleaner(const Table& table, const Snapshot& snapshot, int64_t now_ms,
+             std::optional<int64_t> retention_ms)
+      : table_(table),
+        store_(*table.store()),
+        snapshot_(snapshot),
+        now_ms_(now_ms),
+        retention_ms_(retention_ms) {}
 
   Result<int64_t> clean() {
-    if (snapshot_.property("delta.enableExpiredLogCleanup") == "false" ||
-        supports(snapshot_.protocol, "checkpointProtection")) {
-      return 0;
-    }
+    if (!retention_ms_ && snapshot_.property("delta.enableExpiredLogCleanup") == "false") return 0;
     SL_ASSIGN(const LogFiles log, list_log(&store_, table_.path()));
     SL_ASSIGN(const Checkpoint* const first_kept, first_kept_checkpoint(log));
-    if (first_kept == nullptr) return 0;
+    if (first_kept == nullptr || first_kept->version < protected_before(snapshot_)) return 0;
     const std::vector<std::string> expired = files_before(log, first_kept->version);
     if (expired.empty()) return 0;
     SL_TRY(check_readable(*first_kept));
@@ -58,8 +61,8 @@ class LogCleaner {
   // none.
   Result<const Checkpoint*> first_kept_checkpoint(const LogFiles& log) {
     const std::optional<std::string> text = snapshot_.property("delta.logRetentionDuration");
-    const int64_t retention_ms =
-        (text ? parse_interval_ms(*text) : std::nullopt).value_or(kDefaultLogRetentionMs);
+    const int64_t retention_ms = retention_ms_.value_or(
+        (text ? parse_interval_ms(*text) : std::nullopt).value_or(kDefaultLogRetentionMs));
     const std::map<Version, int64_t> file_times = file_timestamps(log);
     const std::optional<Version> first_own = first_in_commit_version(snapshot_);
     const auto time_of = [&](const Checkpoint& checkpoint) -> Result<int64_t> {
@@ -70,8 +73,10 @@ class LogCleaner {
       return in_commit_timestamp(actions, commit_path(table_.path(), checkpoint.version));
     };
     // Down to a day in UTC, as Delta's other writers do: they trust that the commits of today,
-    // which one that is at work may have to look at, are there.
-    const int64_t cutoff_ms = (now_ms_ - retention_ms) / kDayMs * kDayMs;
+    // which one that is at work may have to look at, are there. Who asks for a retention has
+    // thought of them.
+    const int64_t unit_ms = retention_ms_ ? kMinuteMs : kDayMs;
+    const int64_t cutoff_ms = (now_ms_ - retention_ms) / unit_ms * unit_ms;
     // Times grow with versions.
     size_t low = 0;
     size_t high = log.checkpoints.size();
@@ -88,9 +93,17 @@ class LogCleaner {
   }
 
   // In the order of their removal: by version, and a version's checkpoint before its commit, so
-  // that a version that lost its commits has lost the checkpoint below them too.
-  static std::vector<std::string> files_before(const LogFiles& log, Version border) {
+  // that a version that lost its commits has lost the checkpoint below them too. Protected
+  // checkpoints come after all commits.
+  std::vector<std::string> files_before(const LogFiles& log, Version border) const {
     std::multimap<Version, std::string> files;
+    std::vector<std::string> paths;
+    const bool commits_first = protected_before(snapshot_) > 0;
+    if (commits_first) {
+      for (const auto& [version, file] : log.commits) {
+        if (version < border) paths.push_back(file.path);
+      }
+    }
     for (const Checkpoint& checkpoint : log.checkpoints) {
       if (checkpoint.version >= border) break;
       for (const std::string& path : checkpoint.paths) files.emplace(checkpoint.version, path);
@@ -102,9 +115,8 @@ class LogCleaner {
       if (version < border) files.emplace(version, path);
     }
     for (const auto& [version, file] : log.commits) {
-      if (version < border) files.emplace(version, file.path);
+      if (version < border && !commits_first) files.emplace(version, file.path);
     }
-    std::vector<std::string> paths;
     for (auto& [version, path] : files) paths.push_back(std::move(path));
     return paths;
   }
@@ -163,13 +175,20 @@ class LogCleaner {
   storage::Store& store_;
   const Snapshot& snapshot_;
   const int64_t now_ms_;
+  const std::optional<int64_t> retention_ms_;
   int64_t removed_ = 0;
 };
 
 }  // namespace
 
-Result<int64_t> clean_log(const Table& table, const Snapshot& snapshot, int64_t now_ms) {
-  return LogCleaner(table, snapshot, now_ms).clean();
+Result<int64_t> clean_log(const Table& table, const Snapshot& snapshot, int64_t now_ms,
+                          std::optional<int64_t> retention_ms) {
+  return LogCleaner(table, snapshot, now_ms, retention_ms).clean();
+}
+
+Version protected_before(const Snapshot& snapshot) {
+  if (!supports(snapshot.protocol, "checkpointProtection")) return 0;
+  return integer_property(snapshot.metadata.configuration, kProtectedBeforeProperty, 0);
 }
 
 }  // namespace strandline::delta

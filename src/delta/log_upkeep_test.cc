@@ -160,6 +160,7 @@ TEST_F(LogUpkeepTest, ExpiredCommitsGoWithTheirCheckpoints) {
   EXPECT_EQ(clean_log(table_, *cleaning, now_ms() + 29 * kDayMs).value(), 0) << "all too young";
   auto guarded = std::make_shared<Snapshot>(*cleaning);
   guarded->protocol.writer_features.insert("checkpointProtection");
+  guarded->metadata.configuration[kProtectedBeforeProperty] = "10";
   EXPECT_EQ(clean_log(table_, *guarded, now_ms() + 60 * kDayMs).value(), 0);
 
   // Commits 0 to 8, checkpoints 3 and 6, a checksum.

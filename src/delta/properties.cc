@@ -34,6 +34,7 @@ constexpr Property kProperties[] = {
     {"delta.dataSkippingStatsColumns", Value::kText},
     {"delta.dataSkippingStringPrefixLength", Value::kCount, 1},
     {"delta.deletedFileRetentionDuration", Value::kInterval},
+    {"delta.dropFeatureTruncateHistory.retentionDuration", Value::kInterval},
     {"delta.enableChangeDataFeed", Value::kFlag},
     {"delta.enableDeletionVectors", Value::kFlag},
     {"delta.enableExpiredLogCleanup", Value::kFlag},

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <initializer_list>
 #include <unordered_map>
 
 #include "base/error.h"
 #include "delta/column_rules.h"
 #include "delta/data_path.h"
 #include "delta/deletion_vector.h"
+#include "delta/features.h"
+#include "delta/log_cleanup.h"
 #include "delta/properties.h"
 #include "delta/row_id_columns.h"
 #include "delta/transaction.h"
@@ -74,6 +77,8 @@ std::string with_identity_marks(const Snapshot& now, const Snapshot& wanted) {
   return changed ? print_schema(schema) : wanted.metadata.schema_string;
 }
 
+bool tracks_rows(const Snapshot& snapshot) { return supports(snapshot.protocol, "rowTracking"); }
+
 Metadata restored_metadata(const Snapshot& now, const Snapshot& wanted) {
   Metadata metadata = wanted.metadata;
   metadata.schema_string = with_identity_marks(now, wanted);
@@ -81,16 +86,23 @@ Metadata restored_metadata(const Snapshot& now, const Snapshot& wanted) {
   metadata.created_time_ms = now.metadata.created_time_ms;
   auto& properties = metadata.configuration;
   const auto& present = now.metadata.configuration;
-  // Times of versions never go back from commits to files.
-  for (const char* key :
-       {"delta.enableInCommitTimestamps", "delta.inCommitTimestampEnablementVersion",
-        "delta.inCommitTimestampEnablementTimestamp"}) {
-    const auto kept = present.find(key);
-    if (kept == present.end()) {
-      properties.erase(key);
-    } else {
-      properties[key] = kept->second;
+  const auto stay = [&](std::initializer_list<const char*> keys) {
+    for (const char* key : keys) {
+      const auto kept = present.find(key);
+      if (kept == present.end()) {
+        properties.erase(key);
+      } else {
+        properties[key] = kept->second;
+      }
     }
+  };
+  // Times of versions never go back from commits to files; protected checkpoints stay so.
+  stay({"delta.enableInCommitTimestamps", "delta.inCommitTimestampEnablementVersion",
+        "delta.inCommitTimestampEnablementTimestamp", kProtectedBeforeProperty});
+  // Files that stay have lost their row ids where the feature was dropped.
+  if (!tracks_rows(now)) {
+    stay({"delta.enableRowTracking", "delta.rowTrackingSuspended", kRowIdColumnProperty,
+          kRowVersionColumnProperty});
   }
   // The files that come back have the names of then; where there were none, those of now stay.
   for (const char* key : {kRowIdColumnProperty, kRowVersionColumnProperty}) {
@@ -100,6 +112,13 @@ Metadata restored_metadata(const Snapshot& now, const Snapshot& wanted) {
                                    integer_property(properties, kMaxColumnId, 0));
   if (largest > 0) properties[kMaxColumnId] = std::to_string(largest);
   return metadata;
+}
+
+// The features of now and those that the files that come back need.
+Protocol restored_protocol(const Snapshot& now, const Snapshot& wanted) {
+  std::set<std::string> features = supported_features(wanted.protocol);
+  if (!tracks_rows(now)) features.erase("rowTracking");
+  return with_features(now.protocol, features);
 }
 
 bool same_metadata(const Metadata& a, const Metadata& b) {
@@ -183,11 +202,19 @@ Result<RestoreReport> restore(const Table& table, const Snapshot& wanted,
 
   Metadata metadata = restored_metadata(*now, wanted);
   if (!same_metadata(metadata, now->metadata)) transaction.set_metadata(std::move(metadata));
+  if (Protocol protocol = restored_protocol(*now, wanted);
+      supported_features(protocol) != supported_features(now->protocol)) {
+    transaction.set_protocol(std::move(protocol));
+  }
   restore_clustering(*now, wanted, &transaction);
   for (const AddFile* const file : removed) transaction.remove_file(*file);
   for (const AddFile* const file : restored) {
     AddFile again = *file;
     again.data_change = true;
+    if (!tracks_rows(*now)) {
+      again.base_row_id.reset();
+      again.default_row_commit_version.reset();
+    }
     transaction.add_file(std::move(again));
   }
   transaction.set_whole_file_changes();

@@ -280,7 +280,8 @@ Status Transaction::Impl::check_actions() const {
   const auto illegal = [&](const std::string& what) {
     return internal_error(kIllegalActions, "commit to table {}: {}", table.path(), what);
   };
-  if (domains.count(kRowTrackingDomain) > 0)
+  const auto marks = domains.find(kRowTrackingDomain);
+  if (marks != domains.end() && !(marks->second.removed && !assigns_row_ids()))
     return illegal("the row tracking domain is set by hand");
   for (const size_t index : read_files) {
     if (index >= read->files.size())

@@ -51,8 +51,8 @@ class Planner {
                : static_cast<double>(file.deletion_vector->cardinality) / static_cast<double>(rows);
   }
   bool needs_purge(size_t index) const {
+    if (options_.purge) return static_cast<bool>(files_[index].deletion_vector);
     const double share = deleted_share(index);
-    if (options_.purge) return share > 0;
     return share >= (options_.automatic ? kMostDeletedShareAutomatic : kMostDeletedShare);
   }
   int64_t bytes(size_t index) const { return files_[index].size_bytes; }

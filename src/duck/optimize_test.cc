@@ -11,10 +11,12 @@
 #include <set>
 #include <utility>
 
+#include "delta/drop_feature.h"
 #include "delta/transaction.h"
 #include "duck/curve.h"
 #include "duck/delta_io.h"
 #include "duck/optimize_plan.h"
+#include "duck/rewrite_table.h"
 #include "duck/table_change.h"
 #include "storage/passing_store.h"
 
@@ -376,6 +378,35 @@ TEST_F(OptimizeTest, AppendsMeanwhileGoOnAndChangesAreTakenIn) {
 }
 
 // Small files of many commits stay few, and no row is written again and again.
+TEST_F(OptimizeTest, AnotherDefinitionKeepsRowsAndTheirIds) {
+  delta::NewTable definition;
+  definition.partition_columns = {"part"};
+  definition.properties = {{"delta.columnMapping.mode", "name"}};
+  create(definition);
+  append("SELECT i AS id, 'p' || (i % 2) AS part, 'v' AS v FROM range(10) r(i)");
+  touch("id < 3", true);
+  touch("id = 9", false);
+  const auto before = rows();
+  const auto done =
+      rewrite_table(*connection_, table(), "REMOVE COLUMN MAPPING",
+                    [](const delta::Snapshot& snapshot) -> Result<Redefinition> {
+                      Redefinition next;
+                      SL_ASSIGN(next.metadata, delta::without_column_mapping(snapshot));
+                      return next;
+                    });
+  ASSERT_TRUE(done.ok()) << done.error().message;
+  EXPECT_EQ(rows(), before);
+  EXPECT_EQ(latest()->column_mapping_mode(), "none");
+  for (const auto& file : latest()->files) EXPECT_EQ(file.partition_values.count("part"), 1u);
+  const auto commit = table().commit(latest()->version);
+  ASSERT_TRUE(commit.ok());
+  for (const auto& action : *commit) {
+    const auto* add = std::get_if<delta::AddFile>(&action);
+    const auto* gone = std::get_if<delta::RemoveFile>(&action);
+    EXPECT_FALSE((add != nullptr && add->data_change) || (gone != nullptr && gone->data_change));
+  }
+}
+
 TEST_F(OptimizeTest, AutomaticCompactionBoundsFilesAndWork) {
   delta::Snapshot snapshot;
   snapshot.metadata.configuration["delta.targetFileSize"] = "1mb";

@@ -9,6 +9,7 @@
 #include "duck/check_rules.h"
 #include "duck/delta_io.h"
 #include "duck/row_rules.h"
+#include "engine/drop_feature.h"
 #include "engine/names.h"
 #include "engine/relations.h"
 #include "pipeline/context.h"
@@ -150,12 +151,11 @@ class Alter {
   }
 
   Status run(const sql::DropFeature& drop) {
-    const auto& name = drop.feature.text;
-    return at(unsupported("UNSUPPORTED_CONSTRUCT",
-                          "ALTER TABLE ... DROP FEATURE {} is not supported: write the rows into a "
-                          "new table with CREATE TABLE ... AS SELECT",
-                          name),
-              drop.feature.place);
+    SL_TRY(refuse_pipeline_definition(found_, "DROP FEATURE"));
+    auto dropped = drop_feature(*context_.connection, found_.table,
+                                {drop.feature.text, drop.truncate_history});
+    if (!dropped.ok()) return at(std::move(dropped).error(), drop.feature.place);
+    return {};
   }
 
   Status run(const sql::AlterColumns& alter) {

@@ -4,6 +4,7 @@
 #include "delta/column_mapping.h"
 #include "delta/column_rules.h"
 #include "delta/definition.h"
+#include "delta/log_cleanup.h"
 #include "delta/properties.h"
 #include "delta/row_id_columns.h"
 #include "duck/delta_io.h"
@@ -149,6 +150,9 @@ Status redefine(delta::Transaction& transaction, delta::NewTable definition) {
       delta::integer_property(old.metadata.configuration, delta::kMaxColumnIdProperty, 0);
   SL_ASSIGN(auto defined, delta::define_table(definition));
   delta::keep_row_id_columns(old.metadata, &defined.metadata.configuration);
+  if (const auto border = delta::protected_before(old); border > 0) {
+    defined.metadata.configuration[delta::kProtectedBeforeProperty] = std::to_string(border);
+  }
   auto& protocol = defined.protocol;
   // A protocol never loses what older versions of the table need.
   protocol.min_reader_version =

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "delta/alter.h"
+#include "delta/log_cleanup.h"
 #include "pipeline/context.h"
 #include "sql/duckdb_printer.h"
 
@@ -137,6 +138,7 @@ bool belongs_to_one_table(const std::string& property) {
   return property.starts_with("delta.rowTracking.materialized") ||
          property.starts_with("delta.inCommitTimestampEnablement") ||
          property == "delta.columnMapping.maxColumnId" ||
+         property == delta::kProtectedBeforeProperty ||
          property == pipeline::kPipelineIdProperty || property.starts_with("strandline.");
 }
 

@@ -293,7 +293,6 @@ TEST_F(SessionTest, RefusesWhatItDoesNotDoByName) {
   EXPECT_THAT(run("CREATE STREAMING TABLE s"), HasSubstr("strandline run"));
   EXPECT_THAT(run("SELECT * FROM STREAM(t)"), HasSubstr("STREAM"));
   EXPECT_THAT(run("CREATE TABLE u (a INT) USING ICEBERG"), HasSubstr("ICEBERG"));
-  EXPECT_THAT(run("ALTER TABLE t DROP FEATURE deletionVectors"), HasSubstr("DROP FEATURE"));
   EXPECT_THAT(run("ALTER TABLE t SET TAGS ('a' = 'b')"), HasSubstr("SET TAGS"));
   EXPECT_THAT(run("VACUUM t LITE"), HasSubstr("LITE"));
   EXPECT_THAT(run("SELECT * FROM no_such_function(1)"), HasSubstr("no_such_function"));
