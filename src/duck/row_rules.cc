@@ -24,7 +24,12 @@ Result<RuleText> print_rule(const std::string& sql, const std::string& what,
   const auto parsed = sql::parse_expression(sql, "");
   if (!parsed.ok()) return refuse(parsed.error());
   auto printed = sql::print_duckdb(**parsed, options);
-  if (!printed.ok()) return refuse(printed.error());
+  if (!printed.ok()) {
+    Error error = printed.error();
+    if (!error.code.starts_with("DATATYPE_MISMATCH")) return refuse(error);
+    error.place.reset();  // a place in the rule's text
+    return std::move(error).with_context(what);
+  }
   return RuleText{*parsed, std::move(printed).value()};
 }
 

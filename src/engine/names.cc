@@ -138,8 +138,8 @@ bool belongs_to_one_table(const std::string& property) {
   return property.starts_with("delta.rowTracking.materialized") ||
          property.starts_with("delta.inCommitTimestampEnablement") ||
          property == "delta.columnMapping.maxColumnId" ||
-         property == delta::kProtectedBeforeProperty ||
-         property == pipeline::kPipelineIdProperty || property.starts_with("strandline.");
+         property == delta::kProtectedBeforeProperty || property == pipeline::kPipelineIdProperty ||
+         property.starts_with("strandline.");
 }
 
 Status refuse_pipeline_rows(const FoundTable& found, const char* verb) {

@@ -895,8 +895,11 @@ std::string DuckdbPrinter::pairs_special(const Expr& node, const Call& call) {
   params_.resize(scope);
   const std::string value = expr(call.args[0]);
   if (zip) {
-    return fmt::format("list_transform(list_zip({}, {}), lambda {}: {})", value, expr(call.args[1]),
-                       element, body);
+    const std::string other = expr(call.args[1]);
+    return fmt::format(
+        "CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN list_transform(list_zip({0}, {1}), "
+        "lambda {2}: {3}) END",
+        value, other, element, body);
   }
   if (name == "map_filter") {
     return fmt::format("map_from_entries(list_filter(map_entries({}), lambda {}: {}))", value,

@@ -98,8 +98,8 @@ class DuckdbPrinter {
   std::string concat_part(const Expr& operand);
   std::string add_interval(const Binary& binary);
   std::string divide(const ExprPtr& left, const ExprPtr& right);
-  // The divisor, with an error where it is zero.
-  std::string nonzero(const ExprPtr& divisor, const std::string& text,
+  // The divisor, with an error where it is zero and the dividend, whose text is given, is not null.
+  std::string nonzero(const ExprPtr& divisor, const std::string& text, const std::string& dividend,
                       const char* code = "DIVIDE_BY_ZERO");
   std::string index(const IndexAccess& index);
   // What is wrong with a position, as forms with {0} the length and {1} the position: a condition,

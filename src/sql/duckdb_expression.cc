@@ -552,17 +552,19 @@ std::string DuckdbPrinter::padded_in(const In& in) {
 }
 
 std::string DuckdbPrinter::nonzero(const ExprPtr& divisor, const std::string& text,
-                                   const char* code) {
+                                   const std::string& dividend, const char* code) {
   if (const auto* constant = divisor->as<Literal>();
       constant != nullptr && constant->type != TypeId::kVoid) {
     const TypeId type = constant->type;
     const bool number = is_integer(type) || is_floating(type) || type == TypeId::kDecimal;
     if (number && !is_zero(*constant)) return text;
   }
+  // A long dividend is not written twice, so that chains of divisions stay short.
+  constexpr size_t kLongest = 500;
   return fmt::format(
-      "CASE WHEN {0} = 0 THEN error('[{1}] division by zero: use try_divide, or nullif on the "
+      "CASE WHEN {0} = 0{2} THEN error('[{1}] division by zero: use try_divide, or nullif on the "
       "divisor') ELSE {0} END",
-      text, code);
+      text, code, dividend.size() > kLongest ? "" : fmt::format(" AND {} IS NOT NULL", dividend));
 }
 
 std::string DuckdbPrinter::divide(const ExprPtr& left, const ExprPtr& right) {
@@ -570,7 +572,7 @@ std::string DuckdbPrinter::divide(const ExprPtr& left, const ExprPtr& right) {
   const TypeId right_type = known_type(*right);
   std::string dividend = number(left, right);
   const std::string right_text = number(right, left);
-  const std::string divisor = nonzero(right, right_text);
+  const std::string divisor = nonzero(right, right_text, dividend);
   if (is_text(left) || is_text(right)) return fmt::format("({} / {})", dividend, divisor);
   const DataType left_full = type_of(*left);
   const DataType right_full = type_of(*right);
@@ -658,7 +660,7 @@ std::string DuckdbPrinter::arithmetic(const Binary& binary) {
   std::string left = number(binary.left, binary.right);
   std::string right = number(binary.right, binary.left);
   const bool modulo = binary.op == BinaryOp::kModulo;
-  if (modulo) right = nonzero(binary.right, right, "REMAINDER_BY_ZERO");
+  if (modulo) right = nonzero(binary.right, right, left, "REMAINDER_BY_ZERO");
   const char* word = operator_text(binary.op);
   const auto plain = [&] { return fmt::format("({} {} {})", left, word, right); };
   const bool truth = (left_type.id == TypeId::kBoolean && right_type.id != TypeId::kVoid) ||
@@ -789,7 +791,7 @@ std::string DuckdbPrinter::compared(const ExprPtr& value, const ExprPtr& other) 
 std::string DuckdbPrinter::remainder(const Binary& binary) {
   if (binary.op == BinaryOp::kModulo) return arithmetic(binary);
   const std::string left = number(binary.left, binary.right);
-  const std::string divisor = nonzero(binary.right, number(binary.right, binary.left));
+  const std::string divisor = nonzero(binary.right, number(binary.right, binary.left), left);
   const DataType left_type = operand_type(binary.left, binary.right);
   const DataType right_type = operand_type(binary.right, binary.left);
   const DataType rest =

@@ -47,7 +47,7 @@ const std::vector<Case>& scalar_cases() {
       {"i / zero", "ERROR DIVIDE_BY_ZERO"},
       {"i % zero", "ERROR REMAINDER_BY_ZERO"},
       {"i DIV zero", "ERROR DIVIDE_BY_ZERO"},
-      {"n / zero", "ERROR DIVIDE_BY_ZERO"},
+      {"n / zero", "NULL"},
       {"i / n", "NULL"},
       {"c / 2", "ERROR DECIMAL"},
       {"CAST(c AS DOUBLE) / 2", "6.17"},
