@@ -3,14 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <utility>
 
 namespace strandline::duck {
 
-void sort_by_row(std::vector<ChangedRow>* rows) {
-  const auto by_row = [](const ChangedRow& a, const ChangedRow& b) { return a.row() < b.row(); };
-  if (std::is_sorted(rows->begin(), rows->end(), by_row)) return;
-  // Radix sort, lowest digit first, over as few digits as will do.
-  constexpr int kMaxDigitBits = 12;
+namespace {
+
+// Radix sort, lowest digit first, over as few digits as will do.
+void sort_by_digits(std::vector<ChangedRow>* rows) {
+  constexpr int kMaxDigitBits = 8;  // more places to write to than so are no longer at hand
   uint64_t all = 0;
   for (const ChangedRow& row : *rows) all |= row.row();
   const int bits = static_cast<int>(std::bit_width(all));
@@ -31,6 +32,71 @@ void sort_by_row(std::vector<ChangedRow>* rows) {
     }
     for (const ChangedRow& row : *rows) sorted[next[digit(row)]++] = row;
     rows->swap(sorted);
+  }
+}
+
+// A part of the rows that ascends.
+struct Stretch {
+  size_t at = 0;  // what is before it is done
+  size_t end = 0;
+};
+
+// Counts and places the rows of one block after the other, taken from all stretches: both sides of
+// that stay at hand.
+void merge_by_blocks(std::vector<ChangedRow>* rows, std::vector<Stretch> stretches) {
+  constexpr uint64_t kBlockRows = 4096;
+  std::vector<ChangedRow> sorted(rows->size());
+  std::vector<size_t> begins(stretches.size());
+  size_t done = 0;
+  while (done < rows->size()) {
+    uint64_t first = ChangedRow::kMaxRow;
+    for (const Stretch& stretch : stretches) {
+      if (stretch.at < stretch.end) first = std::min(first, (*rows)[stretch.at].row());
+    }
+    first -= first % kBlockRows;
+    std::array<size_t, kBlockRows> next{};
+    for (size_t i = 0; i < stretches.size(); ++i) {
+      Stretch& stretch = stretches[i];
+      begins[i] = stretch.at;
+      for (; stretch.at < stretch.end; ++stretch.at) {
+        const uint64_t row = (*rows)[stretch.at].row() - first;
+        if (row >= kBlockRows) break;
+        ++next[row];
+      }
+    }
+    for (size_t& place : next) {
+      const size_t count = place;
+      place = done;
+      done += count;
+    }
+    for (size_t i = 0; i < stretches.size(); ++i) {
+      for (size_t from = begins[i]; from < stretches[i].at; ++from)
+        sorted[next[(*rows)[from].row() - first]++] = (*rows)[from];
+    }
+  }
+  rows->swap(sorted);
+}
+
+}  // namespace
+
+void sort_by_row(std::vector<ChangedRow>* rows) {
+  // Mostly one stretch for each commit.
+  std::vector<Stretch> stretches;
+  uint64_t greatest = 0;
+  for (size_t i = 0; i < rows->size(); ++i) {
+    if (i == 0 || (*rows)[i].row() < (*rows)[i - 1].row()) stretches.push_back({i, i});
+    ++stretches.back().end;
+    greatest = std::max(greatest, (*rows)[i].row());
+  }
+  if (stretches.size() < 2) return;
+  constexpr size_t kLeastLength = 64;  // of stretches
+  constexpr uint64_t kMaxGap = 128;    // between rows
+  const size_t count = rows->size();
+  if (count / stretches.size() < kLeastLength || greatest / count > kMaxGap ||
+      stretches.size() > kMaxGap) {
+    sort_by_digits(rows);
+  } else {
+    merge_by_blocks(rows, std::move(stretches));
   }
 }
 

@@ -31,6 +31,28 @@ TEST(ChangedRowsTest, SortsByRowAndKeepsTheOrderOfEqualOnes) {
   }
 }
 
+TEST(ChangedRowsTest, StretchesThatAscendAreMerged) {
+  std::mt19937_64 random(3);
+  // Rows far apart, too, and stretches that are too many.
+  for (const uint64_t gap : {1, 40, 9'000}) {
+    for (const uint64_t stretches : {2, 20, 700}) {
+      std::vector<ChangedRow> rows;
+      for (uint64_t stretch = 0; stretch < stretches; ++stretch) {
+        uint64_t row = random() % 10'000;
+        for (uint64_t i = 0; i < 100 + random() % 500; ++i) {
+          rows.emplace_back(row, stretch);
+          row += random() % (gap + 1);
+        }
+      }
+      auto expected = rows;
+      std::stable_sort(expected.begin(), expected.end(),
+                       [](const auto& a, const auto& b) { return a.row() < b.row(); });
+      sort_by_row(&rows);
+      EXPECT_TRUE(pairs(rows) == pairs(expected)) << gap << " " << stretches;
+    }
+  }
+}
+
 TEST(ChangedRowsTest, RepeatedRowsGoIntoFurtherLists) {
   const auto lists = without_repeats({{1, 0}, {1, 5}, {2, 3}, {4, 1}, {4, 2}, {4, 7}});
   ASSERT_EQ(lists.size(), 3U);

@@ -1,5 +1,6 @@
 #include "duck/told_changes.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -10,6 +11,8 @@ namespace strandline::duck {
 namespace {
 
 void append(const delta::RowSet& rows, size_t change, std::vector<ChangedRow>* changed) {
+  const size_t needed = changed->size() + rows.cardinality();
+  if (needed > changed->capacity()) changed->reserve(std::max(needed, 2 * changed->capacity()));
   rows.for_each([changed, change](uint64_t row) {
     if (row <= ChangedRow::kMaxRow) changed->emplace_back(row, change);
   });
