@@ -140,6 +140,9 @@ const std::vector<Message>& messages() {
        "VALUE_OUT_OF_TYPE",
        "column '$2' of that database has $1, which does not fit $3: give it as text, or as a value "
        "that fits, in a query"},
+      // Its reader has no more to say.
+      {R"re(Failed to fetch result row for MySQL query)re", "JDBC_QUERY_FAILED",
+       "that database began the query and failed in a row of it: run the query there to see why"},
       {R"re(Failed to \w+ [^"]*: ERROR:\s*([\s\S]*))re", "JDBC_QUERY_FAILED",
        "that database says: $1"},
       {R"re(Failure in decode)re", "INVALID_UTF8_STRING",

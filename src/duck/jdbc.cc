@@ -9,6 +9,7 @@
 #include "base/secrets.h"
 #include "duck/engine_errors.h"
 #include "duck/extensions.h"
+#include "duck/jdbc_mysql.h"
 #include "duck/jdbc_postgres.h"
 
 namespace strandline::duck {
@@ -169,14 +170,24 @@ Result<std::string> jdbc_relation(Connection& connection, const JdbcRead& read) 
       if (!columns.ok()) return failed(columns.error());
     }
   }
+  MysqlRows of_mysql;
+  if (read.system == JdbcSystem::kMysql) {
+    auto checked = checked_from_mysql(connection, name, read.relation, *columns);
+    if (!checked.ok()) return failed(checked.error());
+    of_mysql = std::move(*checked);
+    text = run_there(of_mysql.query);
+  }
   const bool of_sqlite = read.system == JdbcSystem::kSqlite;
   if (of_sqlite) SL_TRY(check_times(connection, name, read, *columns));
   std::string items;
-  for (const auto& column : *columns) {
+  for (size_t i = 0; i < columns->size(); ++i) {
+    const auto& column = (*columns)[i];
     const std::string quoted = quote_name(column.name);
     const auto type = cast_of(column);
     items += items.empty() ? "" : ", ";
-    if (type)
+    if (i < of_mysql.values.size() && of_mysql.values[i])
+      items += fmt::format("{} AS {}", *of_mysql.values[i], quoted);
+    else if (type)
       items += fmt::format("CAST({0} AS {1}) AS {0}", quoted, *type);
     else if (of_sqlite && column.engine_type == "VARCHAR")
       items += fmt::format("{} AS {}", checked_text(quoted, column.name), quoted);

@@ -327,6 +327,65 @@ def test_mariadb(spark, mariadb):
     assert PASSWORD not in str(caught.value)
 
 
+# A column's type there, a value, and what it is here: a type and a value, or what is said of it.
+MARIADB_VALUES = {
+    ("DATE", "'0000-00-00'"): "0000-00-00, which does not fit DATE",
+    ("DATE", "'2024-05-00'"): "2024-05-00, which does not fit DATE",
+    ("DATETIME", "'0000-00-00 00:00:00'"): "0000-00-00 00:00:00, which does not fit TIMESTAMP_NTZ",
+    ("DATETIME", "'2024-00-10 01:02:03'"): "2024-00-10 01:02:03, which does not fit TIMESTAMP_NTZ",
+    ("TIMESTAMP NULL", "'0000-00-00 00:00:00'"): "0000-00-00 00:00:00, which does not fit TIMESTAMP_NTZ",
+    ("DATE", "'9999-12-31'"): ("DATE", datetime.date(9999, 12, 31)),
+    ("DATETIME(6)", "'2024-01-01 00:00:00.123456'"): ("TIMESTAMP_NTZ", datetime.datetime(2024, 1, 1, 0, 0, 0, 123456)),
+    ("TIMESTAMP NULL", "'2024-06-01 12:00:00'"): ("TIMESTAMP_NTZ", datetime.datetime(2024, 6, 1, 12)),
+    ("TINYINT(1)", "5"): "5, which does not fit BOOLEAN: give it as a number",
+    ("TINYINT(1)", "-1"): "-1, which does not fit BOOLEAN",
+    ("TINYINT(1)", "0"): ("BOOLEAN", False),
+    ("BIT(1)", "1"): ("BOOLEAN", True),
+    ("BIT(8)", "b'10100001'"): ("BINARY", b"\xa1"),
+    ("TINYINT UNSIGNED", "255"): ("SMALLINT", 255),
+    ("DECIMAL(65,30)", "1.000000000000000000000000000001"): "1.000000000000000000000000000001, which does not fit DECIMAL(38,18)",
+    ("DECIMAL(65,0)", "100000000000000000000"): "100000000000000000000, which does not fit DECIMAL(38,18)",
+    ("DECIMAL(65,30)", "-99999999999999999999.123456789012345678"): ("DECIMAL(38,18)", Decimal("-99999999999999999999.123456789012345678")),
+    ("DECIMAL(38,10)", "1.5"): ("DECIMAL(38,10)", Decimal("1.5")),
+    ("DECIMAL(10,2) UNSIGNED", "99999999.99"): "99999999.99, which does not fit DECIMAL(9,2): give it as text, or as another DECIMAL",
+    ("DECIMAL(10,2) ZEROFILL", "1.5"): ("DECIMAL(9,2)", Decimal("1.5")),
+    ("DOUBLE", "1.7976931348623157e308"): ("DOUBLE", 1.7976931348623157e308),
+    ("DOUBLE(20,10)", "0.1"): ("DOUBLE", 0.1),
+    ("FLOAT", "16777215"): ("FLOAT", 16777215.0),
+    ("TIME", "'-838:59:59'"): ("STRING", "-838:59:59"),
+    ("YEAR", "2024"): ("INT", 2024),
+    ("JSON", "'{\"a\": 1}'"): ("STRING", '{"a": 1}'),
+    ("VARCHAR(9) COLLATE utf8mb4_bin", "'x'"): ("STRING", "x"),
+    ("UUID", "'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'"): ("STRING", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
+    ("SET('a','b')", "'a,b'"): ("STRING", "a,b"),
+    ("ENUM('x','y')", "'y'"): ("STRING", "y"),
+    ("BINARY(5)", "'ab'"): ("BINARY", b"ab\0\0\0"),
+    ("BLOB", "x'00ff'"): ("BINARY", b"\0\xff"),
+    ("CHAR(5)", "'ab '"): ("STRING", "ab"),
+    ("VARCHAR(5)", "'ab '"): ("STRING", "ab "),
+    ("TEXT CHARACTER SET utf8mb4", "CONVERT(x'F09F9880' USING utf8mb4)"): ("STRING", "\U0001f600"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("given", MARIADB_VALUES, ids=" ".join)
+def test_values_of_mariadb(given, spark, mariadb):
+    expected = MARIADB_VALUES[given]
+    mariadb.run(f"SET sql_mode = ''; CREATE OR REPLACE TABLE v (i INT, `a ``\"'b` {given[0]}); INSERT INTO v VALUES (1, NULL), (2, {given[1]})")
+    frame = reader(spark, mariadb, dbtable="v").load()
+    if isinstance(expected, tuple):
+        assert frame.dtypes[1] == ("a `\"'b", expected[0])
+        assert sorted(map(tuple, frame.collect())) == [(1, None), (2, expected[1])]
+        return
+    with pytest.raises(strandline.InvalidDataError, match="VALUE_OUT_OF_TYPE") as caught:
+        frame.collect()
+    assert f"column 'a `\"'b' of that database has {expected}" in caught.value.message
+
+
+def test_what_is_said_of_a_query_that_fails_in_mariadb(spark, mariadb):
+    with pytest.raises(strandline.InvalidArgumentError, match="JDBC_QUERY_FAILED.*failed in a row of it"):
+        reader(spark, mariadb, query="SELECT (SELECT 1 UNION SELECT seq) AS x FROM seq_1_to_3").load().collect()
+
+
 def encrypted(spark, url, user="me"):
     """How a connection to a server is encrypted, as the server sees it: "" if it is not."""
     postgres = "postgresql" in url
