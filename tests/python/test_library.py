@@ -62,6 +62,27 @@ def test_results_go_to_other_libraries(warehouse):
     assert duckdb.sql("SELECT count(*), max(s) FROM result").fetchall() == [(3000, "999")]
 
 
+def test_integers_stay_integers_in_pandas(warehouse):
+    big = 2**53 + 1
+    frame = warehouse.sql(
+        f"SELECT * FROM VALUES ({big}L, {big}L, CAST(1 AS TINYINT), CAST(2 AS SMALLINT), 3, array({big}L, NULL),"
+        f" named_struct('i', {big}L), map('k', {big}L), 0.5D, true),"
+        f" (4L, NULL, NULL, NULL, NULL, NULL, named_struct('i', CAST(NULL AS BIGINT)), map('k', NULL), NULL, NULL)"
+        " AS t(whole, l, t, s, i, a, st, m, d, b)"
+    ).df()
+    assert [str(type_) for type_ in frame.dtypes[:5]] == ["int64", "Int64", "Int8", "Int16", "Int32"]
+    assert str(frame.dtypes["d"]) == "float64"
+    row = frame.iloc[0].to_dict()
+    assert row["whole"] == row["l"] == big and (row["t"], row["s"], row["i"], row["d"], row["b"]) == (1, 2, 3, 0.5, True)
+    assert list(row["a"]) == [big, None] and row["st"] == {"i": big} and row["m"] == [("k", big)]
+    assert frame["l"].isna().tolist() == [False, True] and frame["b"].tolist() == [True, None]
+    # Names that come twice, no rows, and nulls alone.
+    twice = warehouse.sql(f"SELECT * FROM (SELECT CAST(NULL AS BIGINT) AS a) CROSS JOIN (SELECT {big}L AS a)").df()
+    assert list(twice.columns) == ["a", "a"] and twice.iloc[0, 1] == big and [str(type_) for type_ in twice.dtypes] == ["Int64", "int64"]
+    none = warehouse.sql("SELECT CAST(id AS BIGINT) AS a FROM range(0)").df()
+    assert list(none.columns) == ["a"] and len(none) == 0 and str(none.dtypes["a"]) == "int64"
+
+
 def test_a_result_reads_the_tables_anew_each_time(warehouse):
     warehouse.sql("CREATE TABLE t (id INT)")
     result = warehouse.sql("SELECT * FROM t")

@@ -112,9 +112,24 @@ class Result:
         return table
 
     def to_pandas(self) -> pandas.DataFrame:
-        """All rows as a pandas frame."""
-        _need("pandas", "pandas")
-        frame: pandas.DataFrame = self.arrow().to_pandas()
+        """All rows as a pandas frame. An integer column that has nulls is of one of pandas' nullable
+        types (``Int64`` for BIGINT), as a float does not hold every integer."""
+        pd = _need("pandas", "pandas")
+        table = self.arrow()
+        import pyarrow as pa
+
+        whole = {pa.int8(): pd.Int8Dtype(), pa.int16(): pd.Int16Dtype(), pa.int32(): pd.Int32Dtype(), pa.int64(): pd.Int64Dtype()}
+        nullable = {
+            i: column.to_pandas(types_mapper=whole.get)
+            for i, column in enumerate(table.columns)
+            if column.type in whole and column.null_count
+        }
+        for i in nullable:
+            table = table.set_column(i, table.field(i).name, pa.nulls(table.num_rows))
+        # Integers inside of arrays, maps and structs stay what they are, too.
+        frame: pandas.DataFrame = table.to_pandas(integer_object_nulls=True)
+        for i, series in nullable.items():
+            frame.isetitem(i, series)
         return frame
 
     df = to_pandas
