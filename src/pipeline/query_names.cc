@@ -9,6 +9,7 @@
 #include "base/data_type.h"
 #include "base/error.h"
 #include "sql/duckdb_printer.h"
+#include "sql/frame_columns.h"
 
 namespace strandline::pipeline {
 namespace {
@@ -54,28 +55,45 @@ class Reader {
     if (select.from) from = relation(*select.from);
     if (select.from && from && is_single(*select.from)) check(select, *from);
     std::vector<OutputColumn> out;
-    for (const auto& item : select.items) {
+    return all_items(select, select.items, from, &out) ? OutputColumns(std::move(out))
+                                                       : std::nullopt;
+  }
+
+  // false: not known.
+  bool all_items(const sql::Select& select, const std::vector<sql::SelectItem>& items,
+                 const OutputColumns& from, std::vector<OutputColumn>* out) {
+    for (const auto& item : items) {
       if (const auto* star = item.expr->as<sql::Star>()) {
-        if (!from) return {};
+        if (!from) return false;
         if (!star->qualifier.empty() &&
             !(is_single(*select.from) && is_table(star->qualifier, select))) {
-          return {};
+          return false;
         }
         for (const auto& column : *from) {
           const bool excepted =
               std::any_of(star->except.begin(), star->except.end(),
                           [&](const sql::Name& name) { return same_name(name.text, column.name); });
-          if (!excepted) out.push_back({column.name, item.expr->place});
+          if (!excepted) out->push_back({column.name, item.expr->place});
         }
+      } else if (sql::is_frame_item(*item.expr)) {
+        if (!from) return false;
+        std::vector<std::string> names;
+        for (const auto& column : *from) names.push_back(column.name);
+        const auto written_out = sql::frame_items(*item.expr, names);
+        if (!written_out.ok()) {
+          add(written_out.error(), item.expr->place);
+          return false;
+        }
+        if (!all_items(select, *written_out, from, out)) return false;
       } else if (!item.aliases.empty()) {
-        for (const auto& alias : item.aliases) out.push_back({alias.text, alias.place});
+        for (const auto& alias : item.aliases) out->push_back({alias.text, alias.place});
       } else if (is_generator(*item.expr)) {
-        return {};
+        return false;
       } else {
-        out.push_back({sql::output_name(*item.expr), item.expr->place});
+        out->push_back({sql::output_name(*item.expr), item.expr->place});
       }
     }
-    return out;
+    return true;
   }
 
   static bool is_generator(const sql::Expr& expr) {

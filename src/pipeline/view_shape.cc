@@ -10,6 +10,7 @@
 
 #include "sql/clock_calls.h"
 #include "sql/duckdb_printer.h"
+#include "sql/frame_columns.h"
 #include "sql/functions.h"
 
 namespace strandline::pipeline {
@@ -197,7 +198,7 @@ ViewShape grouped(const sql::Query& query, const sql::Select& select, Reader& re
   std::vector<sql::ExprPtr> conditions;
   bool countable = true;
   for (const auto& item : select.items) {
-    if (item.expr->as<sql::Star>() != nullptr)
+    if (sql::gives_all_columns(*item.expr))
       return other(select.distinct ? "it has DISTINCT with *" : "it groups by *");
     if (auto why = reader.of_expression(item.expr, true); !why.empty())
       return other(std::move(why));
@@ -280,9 +281,9 @@ ViewShape::Part part_of(const sql::QueryPtr& query, const FlowSources& sources) 
   find_sources(*query, sources, &found);
   part.sources.assign(found.begin(), found.end());
   const auto& select = *query->as<sql::Select>();
-  part.has_star = std::any_of(
-      select.items.begin(), select.items.end(),
-      [](const sql::SelectItem& item) { return item.expr->as<sql::Star>() != nullptr; });
+  part.has_star =
+      std::any_of(select.items.begin(), select.items.end(),
+                  [](const sql::SelectItem& item) { return sql::gives_all_columns(*item.expr); });
   std::map<size_t, std::string> names;
   const bool named = query->with.empty() && find_names(select.from, sources, &names);
   for (const size_t source : part.sources) part.row_names.push_back(named ? names[source] : "");

@@ -289,6 +289,7 @@ std::string DuckdbPrinter::call(const Expr& node, const Call& call) {
     const ExprPtr expanded = without_stars(node, call);
     return expanded ? expr(expanded) : "";
   }
+  if (const auto value = frame_value(call)) return *value;
   bool known = false;
   const Function* function = find_function(call.name.text, call.args.size(), &known);
   if (function == nullptr) {

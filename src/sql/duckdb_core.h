@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -47,6 +48,8 @@ class DuckdbPrinter {
   // --- queries (duckdb_query.cc) ---
   std::string query(const Query& query);
   std::string select(const Select& select);
+  // The SELECT with items of frames written out, over FROM as it is around; null where it has none.
+  std::shared_ptr<const Select> with_frame_items(const Select& select);
   std::string group_by(const Select& select);
   std::string select_item(const SelectItem& item, const Select& select);
   std::string relation(const Relation& relation);
@@ -195,11 +198,17 @@ class DuckdbPrinter {
   // Gives both sides of a set operation the same types, and the right one the field names of the
   // left.
   void align_sides(const SetOperation& operation, std::string& left, std::string& right);
+  // Gives both sides of UNION BY NAME the same columns in the same order, null where a side lacks
+  // one; false where the columns are not known.
+  bool align_names(std::string& left, std::string& right);
 
   // --- calls (duckdb_call.cc) ---
   std::string call(const Expr& node, const Call& call);
   // The call with the columns that * and t.* among its arguments stand for; null after an error.
   ExprPtr without_stars(const Expr& node, const Call& call);
+  // What frames compute of columns whose types decide, see duckdb_frames.cc; nothing for other
+  // calls.
+  std::optional<std::string> frame_value(const Call& call);
   std::string fill_form(const Function& function, const Call& call);
   // FILTER and OVER of the call.
   std::string suffix(const Call& call);
@@ -235,7 +244,8 @@ class DuckdbPrinter {
   std::vector<std::pair<std::string, std::string>> params_;
   // FROM clauses around, innermost last.
   std::vector<Scope> scopes_;
-  std::string last_from_;            // of the SELECT printed last
+  std::string last_from_;                      // of the SELECT printed last
+  std::shared_ptr<const Select> last_select_;  // as it was printed; null: as it was given
   const Select* ordered_ = nullptr;  // whose ORDER BY is printed: names of its list come first
   bool computes_order_ = false;      // by an expression, not a name alone
   bool sorts_parts_ = false;         // whether sortable() had to do with parts

@@ -1190,8 +1190,10 @@ std::string DuckdbPrinter::order(const std::vector<OrderItem>& items) {
   for (const OrderItem& item : items) {
     // DuckDB sorts nulls inside a struct last whatever is asked: sort by its fields.
     if (const auto* call = item.expr->as<Call>(); call != nullptr && call->name.text == "struct") {
+      const ExprPtr named = without_stars(*item.expr, *call);
+      if (!named) return "";
       std::vector<OrderItem> fields;
-      for (const ExprPtr& field : call->args) {
+      for (const ExprPtr& field : named->as<Call>()->args) {
         fields.push_back(OrderItem{field, item.descending, item.nulls_first});
       }
       result += (result.empty() ? "" : ", ") + order(fields);

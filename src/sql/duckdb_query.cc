@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "sql/duckdb_core.h"
+#include "sql/frame_columns.h"
 #include "sql/names.h"
 
 namespace strandline::sql {
@@ -52,7 +53,7 @@ std::vector<std::string> doubles_of(const Query& query) {
   const auto* select = query.as<Select>();
   if (select == nullptr) return doubles;
   for (const SelectItem& item : select->items) {
-    if (item.expr->as<Star>() != nullptr) return {};
+    if (gives_all_columns(*item.expr)) return {};
     const std::string name = item.aliases.size() == 1 ? item.aliases[0].text
                              : item.aliases.empty()   ? output_name(*item.expr)
                                                       : "";
@@ -119,9 +120,10 @@ std::string DuckdbPrinter::query(const Query& node) {
     const auto sides = last_sides_;  // those of the left side, if it has such
     std::string right = query(*operation->right);
     last_sides_ = sides;
-    if (!operation->by_name) align_sides(*operation, left, right);
+    const bool by_name = operation->by_name && !align_names(left, right);
+    if (!by_name) align_sides(*operation, left, right);
     result += fmt::format("({}) {}{}{} ({})", left, word, operation->all ? " ALL" : "",
-                          operation->by_name ? " BY NAME" : "", right);
+                          by_name ? " BY NAME" : "", right);
     if (!last_sides_.second.empty()) last_sides_.first = result;
   } else if (const auto* values = node.as<ValuesRows>()) {
     result += "SELECT * FROM " + rows(*values);
@@ -129,6 +131,8 @@ std::string DuckdbPrinter::query(const Query& node) {
     result += "SELECT * FROM (" + query(*derived->query) + ")";
   }
   const auto* selected = node.as<Select>();
+  const auto written_out = last_select_;
+  if (selected != nullptr && written_out) selected = written_out.get();
   scopes_.push_back(Scope{selected != nullptr ? last_from_ : "(" + result + ")"});
   scopes_.back().select = selected;
   scopes_.back().sees_names = selected != nullptr;
@@ -200,13 +204,15 @@ void DuckdbPrinter::collect_tables(const Relation& node) {
   }
 }
 
-std::string DuckdbPrinter::select(const Select& selection) {
+std::string DuckdbPrinter::select(const Select& given) {
   const size_t scope = tables_.size();
   // Names of a subquery are those of its own FROM clause first.
   const auto doubles_around = std::exchange(doubles_, {});
-  if (selection.from) collect_tables(*selection.from);
-  const std::string from = selection.from ? relation(*selection.from) : "";
+  if (given.from) collect_tables(*given.from);
+  const std::string from = given.from ? relation(*given.from) : "";
   scopes_.push_back(Scope{from});
+  const auto written_out = with_frame_items(given);
+  const Select& selection = written_out ? *written_out : given;
   scopes_.back().select = &selection;
   const Name* generates = nullptr;
   std::string result = selection.distinct ? "SELECT DISTINCT " : "SELECT ";
@@ -239,6 +245,7 @@ std::string DuckdbPrinter::select(const Select& selection) {
   if (selection.qualify) result += " QUALIFY " + condition(selection.qualify);
   scopes_.pop_back();
   last_from_ = from;
+  last_select_ = written_out;
   tables_.resize(scope);
   doubles_ = doubles_around;
   return result;

@@ -764,4 +764,36 @@ void DuckdbPrinter::align_sides(const SetOperation& operation, std::string& left
   last_sides_.second = std::move(both);
 }
 
+bool DuckdbPrinter::align_names(std::string& left, std::string& right) {
+  const auto wanted = described(fmt::format("SELECT * FROM ({})", left));
+  const auto given = described(fmt::format("SELECT * FROM ({})", right));
+  if (!wanted || !given) return false;
+  const auto find = [](const std::vector<Field>& fields, const std::string& name) {
+    return std::find_if(fields.begin(), fields.end(),
+                        [&](const Field& field) { return same_name(field.name, name); });
+  };
+  std::vector<Field> all = *wanted;
+  for (const Field& field : *given) {
+    if (find(*wanted, field.name) == wanted->end()) all.push_back(field);
+  }
+  const auto side = [&](const std::vector<Field>& fields) {
+    std::string items;
+    for (const Field& field : all) {
+      const auto name = duckdb_name(field.name);
+      const auto own = find(fields, field.name);
+      const auto type = duckdb_type(field.type);
+      items += items.empty() ? "" : ", ";
+      if (own != fields.end()) {
+        items += duckdb_name(own->name) + " AS " + name;
+      } else {
+        items += (type.empty() ? "NULL" : fmt::format("CAST(NULL AS {})", type)) + " AS " + name;
+      }
+    }
+    return items;
+  };
+  left = fmt::format("SELECT {} FROM ({}) AS sl_side", side(*wanted), left);
+  right = fmt::format("SELECT {} FROM ({}) AS sl_side", side(*given), right);
+  return true;
+}
+
 }  // namespace strandline::sql

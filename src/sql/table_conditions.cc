@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "sql/duckdb_printer.h"
+#include "sql/frame_columns.h"
 
 namespace strandline::sql {
 namespace {
@@ -130,7 +131,7 @@ std::optional<std::vector<std::string>> output_columns(const Query& query) {
   if (select == nullptr) return std::nullopt;
   std::vector<std::string> names;
   for (const SelectItem& item : select->items) {
-    if (item.expr->as<Star>() != nullptr || item.aliases.size() > 1) return std::nullopt;
+    if (gives_all_columns(*item.expr) || item.aliases.size() > 1) return std::nullopt;
     names.push_back(item.aliases.empty() ? output_name(*item.expr) : item.aliases[0].text);
   }
   return names;
@@ -248,7 +249,15 @@ class Finder {
     const std::string& name = column.parts[0];
     ExprPtr source;
     const Star* star = nullptr;
+    // Of a join two columns may have one name.
+    const bool single =
+        select.from->as<TableUse>() != nullptr || select.from->as<Derived>() != nullptr;
+    if (select.items.size() == 1 && is_frame_item(*select.items[0].expr)) {
+      source = single ? frame_source(*select.items[0].expr, name) : nullptr;
+      return source ? with_fields(source, column.parts) : nullptr;
+    }
     for (const SelectItem& item : select.items) {
+      if (is_frame_item(*item.expr)) return nullptr;
       if (const auto* found_star = item.expr->as<Star>()) {
         if (star != nullptr) return nullptr;
         star = found_star;
@@ -262,9 +271,7 @@ class Finder {
     }
     if (source) return star == nullptr ? with_fields(source, column.parts) : nullptr;
     if (star == nullptr) return nullptr;
-    // Of a join two columns may have that name.
-    if (select.from->as<TableUse>() == nullptr && select.from->as<Derived>() == nullptr)
-      return nullptr;
+    if (!single) return nullptr;
     for (const Name& other : star->except) {
       if (same_name(other.text, name)) return nullptr;
     }

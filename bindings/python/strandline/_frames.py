@@ -17,7 +17,7 @@ from ._grouped import GroupedData
 from ._nulls import DataFrameNaFunctions
 from ._row import Row
 from ._session import Session
-from ._text import literal, quote, split_name, table_name
+from ._text import late, literal, quote, split_name, table_name
 from .errors import InvalidArgumentError, NotFoundError, StrandlineError, UnsupportedError
 
 _MADE_ALIAS = re.compile(r"`__t\d+`")
@@ -150,43 +150,27 @@ class DataFrame:
         return self.withColumns({colName: col})
 
     def withColumns(self, colsMap: Mapping[str, Column]) -> DataFrame:
-        known = self._known_columns("withColumn()")
         made = self._open()
-        texts = {
+        values = {
             accept("colName", name, str): made._text(accept(f"column {name!r}", column, Column))
             for name, column in colsMap.items()
         }
-        folded = {name.casefold(): name for name in texts}
-        items = []
-        for name in known:
-            new = folded.pop(name.casefold(), None)
-            items.append(quote(name) if new is None else f"{texts[new]} AS {quote(new)}")
-        made._items = items + [f"{texts[name]} AS {quote(name)}" for name in folded.values()]
+        made._items = late("with", *(text for name, value in values.items() for text in (literal(name), value)))
         return made
 
     def withColumnRenamed(self, existing: str, new: str) -> DataFrame:
         return self.withColumnsRenamed({existing: new})
 
     def withColumnsRenamed(self, colsMap: Mapping[str, str]) -> DataFrame:
-        folded = {accept("existing", old, str).casefold(): accept("new", new, str) for old, new in colsMap.items()}
-        made = self._open()
-        made._items = [
-            f"{quote(name)} AS {quote(folded[name.casefold()])}" if name.casefold() in folded else quote(name)
-            for name in self._known_columns("withColumnRenamed()")
-        ]
-        return made
+        pairs = [(accept("existing", old, str), accept("new", new, str)) for old, new in colsMap.items()]
+        return self._of_items(late("rename", *(literal(name) for pair in pairs for name in pair)))
 
     def toDF(self, *cols: str) -> DataFrame:
-        known = self._known_columns("toDF()")
-        if len(cols) != len(known):
-            raise InvalidArgumentError(f"toDF() needs {len(known)} names, not {len(cols)}", "NUM_COLUMNS_MISMATCH")
-        made = self._open()
-        made._items = [f"{quote(old)} AS {quote(new)}" for old, new in zip(known, cols)]
-        return made
+        return self._of_items(late("names", *(literal(accept("cols", name, str)) for name in cols)))
 
     def drop(self, *cols: Any) -> DataFrame:
         """Without these columns; names that the frame lacks are no matter."""
-        gone = set()
+        gone = []
         for one in cols:
             column = as_column("cols", one).expression
             if not isinstance(column, exp.Column):
@@ -196,10 +180,8 @@ class DataFrame:
                 if self._sides:
                     raise UnsupportedError("drop() of one side's column after a join: name what stays with select()",
                                            "UNSUPPORTED_METHOD")  # fmt: skip
-            gone.add(column.name.casefold())
-        made = self._open()
-        made._items = [quote(name) for name in self._known_columns("drop()") if name.casefold() not in gone]
-        return made
+            gone.append(literal(column.name))
+        return self._of_items(late("drop", *gone))
 
     def filter(self, condition: ColumnOrName) -> DataFrame:
         """Rows for which the condition is true: a Column or SQL text."""
@@ -265,10 +247,10 @@ class DataFrame:
         sides.append((alias, lineage))
         return f"{self._relation()} AS {quote(alias)}"
 
-    def _combined(self, other: DataFrame, operation: str, right: Optional[str] = None) -> DataFrame:
+    def _combined(self, other: DataFrame, operation: str) -> DataFrame:
         if not isinstance(other, DataFrame):
             raise TypeError(f"other must be a DataFrame, not {given(other)}")
-        text = f"({_inside(self)} {operation} {right or _inside(other)})"
+        text = f"({_inside(self)} {operation} {_inside(other)})"
         made = DataFrame(self._spark, text, whole=True)
         made._lineage |= self._lineage
         return made
@@ -281,20 +263,21 @@ class DataFrame:
 
     def unionByName(self, other: DataFrame, allowMissingColumns: bool = False) -> DataFrame:
         """Rows of both, columns by name."""
-        mine = self._known_columns("unionByName()")
-        theirs = {name.casefold(): name for name in other._known_columns("unionByName()")}
-        missing = [name for name in mine if name.casefold() not in theirs]
-        folded = {name.casefold() for name in mine}
-        extra = [name for name in theirs.values() if name.casefold() not in folded]
-        if (missing or extra) and not allowMissingColumns:
+        if not allowMissingColumns:
+            self._check_same_columns(other)
+        return self._combined(other, "UNION ALL BY NAME")
+
+    def _check_same_columns(self, other: DataFrame) -> None:
+        """As far as the columns are known before the query runs."""
+        try:
+            mine, theirs = self.columns, other.columns
+        except StrandlineError:
+            return
+        sides = [{name.casefold(): name for name in names} for names in (mine, theirs)]
+        if alone := [name for a, b in (sides, sides[::-1]) for key, name in a.items() if key not in b]:
             raise InvalidArgumentError(
-                f"unionByName(): {', '.join(missing + extra)} is on one side alone; allowMissingColumns=True makes it "
+                f"unionByName(): {', '.join(alone)} is on one side alone; allowMissingColumns=True makes it "
                 "null on the other", "UNRESOLVED_COLUMN")  # fmt: skip
-        right = [quote(theirs[n.casefold()]) if n.casefold() in theirs else f"NULL AS {quote(n)}" for n in mine]
-        left = [quote(name) for name in mine] + [f"NULL AS {quote(name)}" for name in extra]
-        a, b = self._closed(), other._closed()
-        a._items, b._items = left, right + [quote(name) for name in extra]
-        return a._combined(b, "UNION ALL")
 
     def intersect(self, other: DataFrame) -> DataFrame:
         return self._combined(other, "INTERSECT")
@@ -318,15 +301,13 @@ class DataFrame:
         first when the rows are sorted by all their columns."""
         if not subset:
             return self.distinct()
-        known = self._known_columns("dropDuplicates()")
         parts = ", ".join(name_of("subset", one) for one in accept("subset", subset, list, tuple))
         number = f"__t{self._id}_number"
         inner = self._closed()
-        inner._items = ["*", f"row_number() OVER (PARTITION BY {parts} ORDER BY {', '.join(map(quote, known))}) "
-                             f"AS {quote(number)}"]  # fmt: skip
+        inner._items = ["*", f"row_number() OVER (PARTITION BY {parts} ORDER BY struct(*)) AS {quote(number)}"]
         made = inner._closed()
         made._where = [f"{quote(number)} = 1"]
-        made._items = [quote(name) for name in known]
+        made._items = [f"* EXCEPT ({quote(number)})"]
         return made
 
     drop_duplicates = dropDuplicates
@@ -457,6 +438,8 @@ class DataFrame:
             return _Guessed(self._column(name), name)
         if name.casefold() in (one.casefold() for one in known):
             return self._column(name)
+        if self._spark._in_pipeline:  # a flow before may add it
+            return _Guessed(self._column(name), name)
         raise AttributeError(
             f"the frame has no column {name!r}, and DataFrame no such method{_nearest(name)}; the columns are "
             f"{', '.join(known)}; the methods are {_methods()}"
@@ -591,7 +574,7 @@ def _nearest(name: str) -> str:
 
 
 class _Guessed(Column):
-    """An attribute of a frame whose columns are not known: a column, unless it is called."""
+    """An attribute of a frame whose columns are not known yet: a column, unless it is called."""
 
     def __init__(self, column: Column, name: str) -> None:
         super().__init__(column)

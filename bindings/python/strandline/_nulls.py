@@ -2,111 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Optional
 
 from ._arguments import accept, accept_one_of, given
 from ._literals import _inferred, _typed
-from ._text import quote
+from ._text import late, literal, quote
 from .errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from ._frames import DataFrame
 
-_NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL")
 
-
-def _family(type_: str) -> str:
-    """Values of which Python types a column takes here: PySpark leaves the others alone."""
-    word = type_.partition("(")[0].upper()
-    return "number" if word in _NUMBERS else {"STRING": "text", "BOOLEAN": "truth"}.get(word, word)
-
-
-def _family_of(parameter: str, value: Any) -> str:
-    accept(parameter, value, bool, int, float, str)
-    return "truth" if isinstance(value, bool) else "text" if isinstance(value, str) else "number"
-
-
-def _text(value: Any, type_: str) -> str:
-    if value is None:
-        return f"CAST(NULL AS {type_})"
-    return f"CAST({_typed(value, _inferred('value', [value]))} AS {type_})"
+def _text(parameter: str, value: Any) -> str:
+    return "NULL" if value is None else _typed(value, _inferred(parameter, [value]))
 
 
 class DataFrameNaFunctions:
-    """``df.na``: drop, fill and replace."""
+    """``df.na``: drop, fill and replace. Types of the columns decide, when the query runs."""
 
     def __init__(self, frame: DataFrame) -> None:
         self._frame = frame
 
-    def _chosen(self, subset: Any, columns: Sequence[str]) -> set[str]:
+    def _chosen(self, subset: Any) -> Optional[list[str]]:
+        """Columns by name; None: all. In a pipeline there may be more when the query runs."""
         if subset is None:
-            return {name.casefold() for name in columns}
+            return None
         names = [subset] if isinstance(subset, str) else list(accept("subset", subset, list, tuple, str))
-        folded = {accept("subset", name, str).casefold() for name in names}
-        if missing := folded - {name.casefold() for name in columns}:
-            raise InvalidArgumentError(
-                f"subset: there is no column {', '.join(sorted(missing))}; the columns are {', '.join(columns)}",
-                "UNRESOLVED_COLUMN")  # fmt: skip
-        return folded
-
-    def _columns(self, method: str) -> list[tuple[str, str]]:
-        self._frame._known_columns(method)
-        return self._frame.dtypes
+        chosen = [accept("subset", name, str) for name in names]
+        if not self._frame._spark._in_pipeline:
+            known = self._frame.columns
+            folded = {name.casefold() for name in known}
+            if missing := [name for name in chosen if name.casefold() not in folded]:
+                raise InvalidArgumentError(
+                    f"subset: there is no column {', '.join(missing)}; the columns are {', '.join(known)}",
+                    "UNRESOLVED_COLUMN")  # fmt: skip
+        return chosen
 
     def drop(self, how: str = "any", thresh: Optional[int] = None, subset: Any = None) -> DataFrame:
         """Without rows that have nulls or NaN: in ``any`` or in ``all`` of the columns; or with fewer
         than ``thresh`` values that are neither."""
         accept_one_of("how", how, ("any", "all"))
-        columns = self._columns("dropna()")
-        chosen = self._chosen(subset, [name for name, _ in columns])
-        present = []
-        for name, type_ in columns:
-            if name.casefold() in chosen:
-                nan = f" AND NOT isnan({quote(name)})" if type_ in ("FLOAT", "DOUBLE") else ""
-                present.append(f"({quote(name)} IS NOT NULL{nan})")
-        if thresh is None:
-            return self._frame.filter((" AND " if how == "any" else " OR ").join(present))
-        count = " + ".join(f"IF({one}, 1, 0)" for one in present)
-        return self._frame.filter(f"{count} >= {accept('thresh', thresh, int)}")
+        chosen = self._chosen(subset)
+        columns = "*" if chosen is None else ", ".join(map(quote, chosen))
+        if thresh is not None:
+            return self._frame.filter(f"__strandline_present({columns}) >= {accept('thresh', thresh, int)}")
+        return self._frame.filter(f"__strandline_{'missing' if how == 'any' else 'present'}({columns}) "
+                                  f"{'= 0' if how == 'any' else '> 0'}")  # fmt: skip
 
     def fill(self, value: Any, subset: Any = None) -> DataFrame:
         """Values in place of nulls (of NaN too), in the columns that take them; ``value`` may be a
         dict of one for each column."""
-        columns = self._columns("fillna()")
-        names = [name for name, _ in columns]
         if isinstance(value, Mapping):
-            self._chosen(list(value), names)
-            values = {name.casefold(): one for name, one in value.items()}
-        else:
-            _family_of("value", value)
-            values = dict.fromkeys(self._chosen(subset, names), value)
-        items = []
-        for name, type_ in columns:
-            text = quote(name)
-            if name.casefold() in values:
-                new = values[name.casefold()]
-                if _family_of(f"value of {name!r}", new) == _family(type_):
-                    old = f"nanvl({text}, NULL)" if type_ in ("FLOAT", "DOUBLE") else text
-                    text = f"coalesce({old}, {_text(new, type_)}) AS {text}"
-            items.append(text)
-        return self._frame._of_items(items)
+            self._chosen(list(value))
+            return self._changed("filled", {accept("value (its names)", name, str): [_text("value", accept(
+                f"value of {name!r}", one, bool, int, float, str))] for name, one in value.items()})  # fmt: skip
+        arguments = [_text("value", accept("value", value, bool, int, float, str))]
+        chosen = self._chosen(subset)
+        return self._changed("filled", arguments if chosen is None else dict.fromkeys(chosen, arguments))
 
     def replace(self, to_replace: Any, value: Any = None, subset: Any = None) -> DataFrame:
         """Values in place of others: one by one, lists of the same length, or a dict of both."""
-        pairs = _pairs(to_replace, value)
-        columns = self._columns("replace()")
-        chosen = self._chosen(subset, [name for name, _ in columns])
-        items = []
-        for name, type_ in columns:
-            text = quote(name)
-            mine = [(old, new) for old, new in pairs if _family_of("to_replace", old) == _family(type_)]
-            if name.casefold() in chosen and mine:
-                cases = " ".join(f"WHEN {text} = {_typed(old, _inferred('value', [old]))} THEN {_text(new, type_)}"
-                                 for old, new in mine)  # fmt: skip
-                text = f"CASE {cases} ELSE {text} END AS {text}"
-            items.append(text)
-        return self._frame._of_items(items)
+        arguments: list[str] = []
+        for old, new in _pairs(to_replace, value):
+            accept("to_replace", old, bool, int, float, str)
+            arguments += [_text("to_replace", old), _text("value", new)]
+        chosen = self._chosen(subset)
+        return self._changed("replaced", arguments if chosen is None else dict.fromkeys(chosen, arguments))
+
+    def _changed(self, how: str, arguments: Any) -> DataFrame:
+        """Columns as __strandline_filled or _replaced makes them: all with the same arguments, or some
+        with theirs."""
+        if isinstance(arguments, list):
+            return self._frame._of_items(late("each", literal(how), *arguments))
+        pairs = [(literal(name), f"__strandline_{how}({', '.join([quote(name), *own])})") for name, own in arguments.items()]
+        return self._frame._of_items(late("set", *(text for pair in pairs for text in pair)))
 
 
 def _pairs(to_replace: Any, value: Any) -> list[tuple[Any, Any]]:

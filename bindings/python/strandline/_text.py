@@ -84,3 +84,9 @@ def schema_text(schema: Any) -> str:
             for field in schema.fields
         )
     raise TypeError(f"schema must be DDL such as 'id INT, name STRING' or a StructType, not {given(schema)}")
+
+
+def late(kind: str, *arguments: str) -> list[str]:
+    """A select list of which the columns of FROM make columns, those that are there when the query
+    runs: a flow of the pipeline may add some before. See src/sql/frame_columns.h."""
+    return [f"__strandline_{kind}({', '.join(arguments)})"]
