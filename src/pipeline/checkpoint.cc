@@ -277,15 +277,16 @@ std::string TargetCheckpoint::flow_directory(const std::string& flow) const {
   return directory() + "/" + checkpoint_name(flow);
 }
 
-Status TargetCheckpoint::begin_refresh() {
+Status TargetCheckpoint::begin_refresh(int64_t used) {
+  const int64_t next = std::max(generation_, used) + 1;
   JsonWriter w;
   w.begin_object();
   w.key("generation");
-  w.value(generation_ + 1);
+  w.value(next);
   w.end_object();
   SL_TRY(store_->make_directories(directory_));
   SL_TRY(store_->put(directory_ + "/generation.json", w.take()));
-  ++generation_;
+  generation_ = next;
   return {};
 }
 

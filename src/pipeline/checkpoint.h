@@ -88,8 +88,8 @@ class TargetCheckpoint {
   // Folder of the current generation, and of a flow's checkpoint in it.
   std::string directory() const;
   std::string flow_directory(const std::string& flow) const;
-  // Begins the next generation; durable when it returns.
-  Status begin_refresh();
+  // Begins the generation after this one and `used`; durable when it returns.
+  Status begin_refresh(int64_t used);
   // Removes the folders of earlier generations; failures do not matter.
   void remove_old() const;
 
@@ -104,6 +104,7 @@ class FlowCheckpoint {
   // Missing folder: nothing consumed yet. Errors: kCorrupt naming the file, kIo.
   static Result<FlowCheckpoint> open(std::shared_ptr<storage::Store> store, std::string directory);
 
+  const std::string& directory() const { return directory_; }
   // Number of the last finished batch, -1 for none.
   int64_t last_batch() const { return last_batch_; }
   // A planned batch that was not marked done.

@@ -176,7 +176,7 @@ TEST_F(CheckpointTest, RefreshBeginsANewGeneration) {
   ASSERT_TRUE(target.ok());
   EXPECT_EQ(target->generation(), 0);
   EXPECT_EQ(target->flow_directory("My Flow"), "/c/0/my%20flow");
-  ASSERT_TRUE(target->begin_refresh().ok());
+  ASSERT_TRUE(target->begin_refresh(-1).ok());
   EXPECT_EQ(TargetCheckpoint::open(store_, "/c")->generation(), 1);
   target->remove_old();
   EXPECT_FALSE(store_->stat("/c/0").ok());

@@ -82,6 +82,30 @@ Status FlowRun::start() {
   return {};
 }
 
+// A batch is skipped where the log has its number: with the progress of another time, or none, that
+// would be a batch of other rows.
+Status FlowRun::check_progress() const {
+  SL_ASSIGN(const auto target, target_->snapshot(*checkpoint_));
+  if (!target) return {};
+  const std::string app = target_->app_id(flow_.name);
+  int64_t committed = target->txn_version(app).value_or(-1);
+  if (flow_.kind == FlowKind::kAutoCdc && !takes_snapshots() && !checkpoint_->unfinished()) {
+    SL_ASSIGN(const auto state, target_->state(*target, *checkpoint_));
+    if (state) committed = std::max(committed, state->txn_version(app).value_or(-1));
+  }
+  const int64_t known =
+      checkpoint_->unfinished() ? checkpoint_->unfinished()->batch : checkpoint_->last_batch();
+  if (committed <= known) return {};
+  return invalid_data(
+      "CHECKPOINT_BEHIND",
+      "'{0}' has batches of flow '{1}' up to {2}, and its progress in {3} {4}: put that folder "
+      "back "
+      "(where the table was renamed: from the old name's), or run a full refresh of the table "
+      "(--full-refresh {0})",
+      target_->dataset().shown, flow_.name, committed, checkpoint_->directory(),
+      known < 0 ? std::string("is gone") : fmt::format("knows them up to {} only", known));
+}
+
 Status FlowRun::prepare_to_run() {
   stage("plan");
   SL_TRY(find_source_schemas(false, nullptr));
@@ -91,6 +115,7 @@ Status FlowRun::prepare_to_run() {
 
 Status FlowRun::recover() {
   SL_TRY(start());
+  SL_TRY(check_progress());
   if (!checkpoint_->unfinished()) return {};
   if (!takes_snapshots()) SL_TRY(prepare_to_run());
   return finish_unfinished();
@@ -100,6 +125,7 @@ Status FlowRun::run() {
   const auto begin = std::chrono::steady_clock::now();
   const auto work = [&]() -> Status {
     SL_TRY(start());
+    SL_TRY(check_progress());
     if (flow_.once && checkpoint_->last_batch() >= 0 && !checkpoint_->unfinished()) {
       SL_ASSIGN(const auto snapshot, target_->snapshot(*checkpoint_));
       (void)snapshot;

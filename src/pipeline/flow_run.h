@@ -123,6 +123,7 @@ class FlowRun {
   Result<FlowProgram> print_snapshot_program(Dialect dialect);
   // flow_run.cc
   Status start();
+  Status check_progress() const;
   Status prepare_to_run();
   bool loads_once() const;
   bool expects_by_the_clock() const;

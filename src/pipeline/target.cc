@@ -55,6 +55,36 @@ std::string Target::generation_prefix() const {
   return fmt::format("{}{}:{}:", kAppPrefix, context_->pipeline_id, checkpoint_.generation());
 }
 
+// The newest full refresh that a table's log or a state's properties know of, -1 for none.
+static int64_t newest_generation(const delta::Snapshot& snapshot, const std::string& prefix) {
+  const auto number = [](const std::string& text) {
+    int64_t value = -1;
+    std::from_chars(text.data(), text.data() + text.size(), value);
+    return value;
+  };
+  int64_t newest = number(snapshot.property(kStateGenerationProperty).value_or(""));
+  for (auto it = snapshot.txns.lower_bound(prefix);
+       it != snapshot.txns.end() && it->first.starts_with(prefix); ++it) {
+    newest = std::max(newest, number(it->first.substr(prefix.size())));
+  }
+  return newest;
+}
+
+Status Target::begin_refresh() {
+  // Where the folder of progress is not the table's own, numbers of its batches may be in the log.
+  int64_t used = -1;
+  for (const delta::Table& table : {table_, state_table()}) {
+    SL_ASSIGN(const bool exists, table.exists());
+    if (!exists) continue;
+    SL_ASSIGN(const auto snapshot, table.snapshot());
+    used = std::max(used, newest_generation(
+                              *snapshot, fmt::format("{}{}:", kAppPrefix, context_->pipeline_id)));
+  }
+  SL_TRY(checkpoint_.begin_refresh(used));
+  checkpoint_.remove_old();
+  return {};
+}
+
 std::string Target::app_id(const std::string& flow) const {
   return generation_prefix() + checkpoint_name(flow);
 }

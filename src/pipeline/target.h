@@ -30,6 +30,9 @@ class Target {
   // The state table's handle, whether or not there is one.
   delta::Table state_table() const;
 
+  // Begins the next full refresh; durable when it returns. Errors: those of reading the table, kIo.
+  Status begin_refresh();
+
   // Name under which a flow's batches are known in the tables' logs.
   std::string app_id(const std::string& flow) const;
 

@@ -482,9 +482,7 @@ class Update {
       if (!left[i]) return {};
       left[i] = false;
       SL_ASSIGN(auto target, Target::open(context_, i));
-      SL_TRY(target.checkpoint().begin_refresh());
-      target.checkpoint().remove_old();
-      return {};
+      return target.begin_refresh();
     };
     for (size_t i = runs_.size(); i-- > 0;) SL_TRY(begin(runs_[i]->flow().target));
     for (size_t i = 0; i < left.size(); ++i) SL_TRY(begin(i));
