@@ -115,6 +115,30 @@ def test_spark_renames_and_drops_columns_of_ours(spark, tmp_path):
     assert_reads(spark, path, ours.read(path)[1])
 
 
+def test_spark_goes_on_after_dropped_features(spark, tmp_path):
+    """DROP FEATURE of ours leaves a table that Spark reads and changes, at old versions too, with the ids of its rows."""
+    ours = Ours(tmp_path)
+    ours.run("CREATE TABLE t (id INT, v STRING) TBLPROPERTIES ('delta.columnMapping.mode' = 'name', 'delta.enableTypeWidening' = 'true',"
+             " 'delta.enableDeletionVectors' = 'true', 'delta.enableRowTracking' = 'true', 'delta.checkpointPolicy' = 'v2');"
+             " INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, 'c'); ALTER TABLE t RENAME COLUMN v TO w; ALTER TABLE t ALTER COLUMN id TYPE BIGINT;"
+             " DELETE FROM t WHERE id = 2; UPDATE t SET w = 'A' WHERE id = 1")
+    path = tmp_path / "main" / "default" / "t"
+    table, before = f"delta.{quote(str(path))}", spark.row_ids(path, "id")
+    for feature in ("deletionVectors", "columnMapping", "typeWidening", "v2Checkpoint"):
+        ours.run(f"ALTER TABLE t DROP FEATURE {feature}")
+        assert_reads(spark, path, ours.read(path)[1])
+    assert spark.row_ids(path, "id") == before
+    features = spark.query(f"DESCRIBE DETAIL {table}")[0]["tableFeatures"]
+    assert sorted(features) == ["appendOnly", "checkpointProtection", "domainMetadata", "inCommitTimestamp", "invariants", "rowTracking"]
+    for version in (1, 4, 5):
+        assert_reads(spark, path, ours.read(path, version)[1], version)
+    spark.run(f"INSERT INTO {table} VALUES (9, 'spark')", f"UPDATE {table} SET w = 'S' WHERE id = 3")
+    ours.run("ALTER TABLE t DROP FEATURE rowTracking; ALTER TABLE t DROP FEATURE inCommitTimestamp; ALTER TABLE t DROP FEATURE domainMetadata")
+    assert_reads(spark, path, ours.read(path)[1])
+    spark.run(f"INSERT INTO {table} VALUES (10, 'again')", f"RESTORE {table} TO VERSION AS OF 5")
+    assert_reads(ours, path, spark.read(path)[1])
+
+
 def test_spark_reads_what_auto_cdc_widened(spark, tmp_path):
     """Types that AUTO CDC widened are recorded as Spark wants them."""
     (tmp_path / "p").mkdir()
