@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/ids.h"
 #include "base/json.h"
 
 namespace strandline::catalog {
@@ -11,6 +12,8 @@ namespace {
 
 constexpr int64_t kFormatVersion = 1;
 constexpr const char* kOwnFolder = "_strandline";
+// Then a UUID: a folder whose table was dropped, to be removed.
+constexpr std::string_view kDropped = ".strandline_dropped_";
 
 // Bytes that stand for themselves in a file name. Globs and separators of other readers are encoded
 // too, and a leading '.' or '_' since such names are hidden to Delta readers.
@@ -360,9 +363,28 @@ class DirectoryWarehouse : public Warehouse {
       return not_found("TABLE_OR_VIEW_NOT_FOUND", "there is no table {}", name.to_string());
     }
     const auto path = table_path(name);
-    // The log goes first: a drop that stops half-way leaves files that no table names.
+    const auto dropped =
+        schema_path(name.catalog, name.schema) + "/" + std::string(kDropped) + new_uuid();
+    // One step takes the name away. What stops after it leaves a folder that is no table.
+    const auto moved = store_->rename(path, dropped);
+    if (moved.ok()) return store_->remove_tree(dropped);
+    if (moved.error().code != "IO_ERROR") return moved.error();
+    // Some folders cannot be moved, as those of a container's image. The log goes first: a drop
+    // that stops half-way leaves files that no table names.
     SL_TRY(store_->remove_tree(path + "/_delta_log"));
     return store_->remove_tree(path);
+  }
+
+  void remove_dropped(const std::string& catalog, const std::string& schema) override {
+    const auto stored_catalog = spelling(root_, catalog);
+    const auto children =
+        store_->list(schema_path(stored_catalog, spelling(catalog_path(stored_catalog), schema)));
+    if (!children.ok()) return;
+    for (const auto& child : *children) {
+      const auto folder = base_name(child.path);
+      if (folder.starts_with(kDropped) && parse_uuid(folder.substr(kDropped.size())))
+        (void)store_->remove_tree(child.path);
+    }
   }
 
   Status rename_table(const QualifiedName& from, const QualifiedName& to) override {

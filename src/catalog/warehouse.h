@@ -81,8 +81,12 @@ class Warehouse {
   // Errors: kAlreadyExists, kNotFound (schema).
   virtual Status register_location(const QualifiedName& name, const std::string& path) = 0;
   virtual Result<bool> is_external(const QualifiedName& name) const = 0;
-  // Removes the table's directory; of an external table only the name. Errors: kNotFound.
+  // Removes the table's directory; of an external table only the name. Cut short it leaves the
+  // whole table, or a hidden folder for remove_dropped. Errors: kNotFound.
   virtual Status drop_table(const QualifiedName& name) = 0;
+  // Removes the hidden folders that drops of a schema's tables left when they were cut short, as
+  // far as it can.
+  virtual void remove_dropped(const std::string& catalog, const std::string& schema) = 0;
 
   // Gives a table another name, in its schema or another one: its directory moves; an external
   // table stays where it is. Errors: kNotFound, kAlreadyExists.

@@ -159,6 +159,39 @@ TEST_F(WarehouseTest, DropsTablesAndSchemas) {
   EXPECT_EQ(warehouse_->drop_schema("main", "s", true).error().code, "SCHEMA_NOT_FOUND");
 }
 
+TEST_F(WarehouseTest, ADropCutShortLeavesTheTableOrNone) {
+  const auto inner = store_;
+  const std::string schema = "/lake/main/default";
+  ASSERT_TRUE(store_->make_directories(schema).ok());
+  bool finished = false;
+  for (int step = 1; !finished; ++step) {
+    ASSERT_LT(step, 10);
+    const auto faults = storage::FaultStore::wrap(inner);
+    store_ = faults;
+    open();
+    make_table(name({"t"}));
+    ASSERT_TRUE(store_->put(schema + "/t/part-1.parquet", "x").ok());
+    faults->arm(step, storage::FaultMode::kStop);
+    finished = warehouse_->drop_table(name({"T"})).ok();
+    store_ = inner;
+    open();
+    const bool whole = inner->stat(schema + "/t/_delta_log/00000000000000000000.json").ok() &&
+                       inner->stat(schema + "/t/part-1.parquet").ok();
+    EXPECT_TRUE(whole || !inner->stat(schema + "/t").ok()) << step;
+    EXPECT_EQ(warehouse_->tables("main", "default")->size(), whole ? 1u : 0u) << step;
+    EXPECT_EQ(inner->list(schema)->size(), finished ? 0u : 1u) << step;
+    warehouse_->remove_dropped("main", "DEFAULT");
+    EXPECT_EQ(inner->list(schema)->size(), whole ? 1u : 0u) << step;
+  }
+}
+
+TEST_F(WarehouseTest, HiddenFoldersOfOthersStay) {
+  const std::string file = "/lake/main/default/.strandline_dropped_by_me/x";
+  ASSERT_TRUE(store_->put(file, "x").ok());
+  warehouse_->remove_dropped("main", "default");
+  EXPECT_TRUE(store_->stat(file).ok());
+}
+
 TEST_F(WarehouseTest, ListsCatalogsAndSchemasWithTheImpliedOnes) {
   ASSERT_TRUE(warehouse_->create_schema("other", "s", false).ok());
   EXPECT_EQ(*warehouse_->catalogs(), (std::vector<std::string>{"main", "other"}));

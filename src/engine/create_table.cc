@@ -127,6 +127,7 @@ Result<Place> place_of(const Context& context, catalog::Warehouse& warehouse,
                              qualified.to_string()),
               statement.name.place);
   }
+  warehouse.remove_dropped(qualified.catalog, qualified.schema);
   SL_ASSIGN(auto table, warehouse.table(qualified));
   if (!statement.options.location) {
     return Place{std::move(table), qualified.to_string(), {}};

@@ -147,6 +147,7 @@ Status drop(Context& context, const sql::Drop& statement, const std::string& tex
         invalid_argument("EXPECT_TABLE_NOT_VIEW", "{} is a view: use DROP VIEW", name.to_string()),
         statement.name.place);
   }
+  warehouse->remove_dropped(name.catalog, name.schema);
   SL_ASSIGN(const bool declared, drop_declared_table(context, statement, kind, name));
   if (declared) return {};
   SL_ASSIGN(const bool is_table, warehouse->table_exists(name));

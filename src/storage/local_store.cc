@@ -237,7 +237,12 @@ class LocalStore : public Store {
 
   Status remove_tree(const std::string& path) override {
     std::error_code error;
-    std::filesystem::remove_all(path, error);
+    // What another process removes at the same time is gone, as it should be.
+    constexpr int kAttempts = 100;
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      std::filesystem::remove_all(path, error);
+      if (error != std::errc::no_such_file_or_directory) break;
+    }
     if (error) return os_error(error.value(), "remove", path);
     return {};
   }

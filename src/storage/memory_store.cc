@@ -92,12 +92,20 @@ class MemoryStore : public Store {
     // A directory: what lies below it.
     std::map<std::string, File> moved;
     const std::string prefix = from + "/";
+    std::set<std::string> directories;
+    for (auto below = directories_.lower_bound(prefix);
+         below != directories_.end() && below->starts_with(prefix);) {
+      directories.insert(to + below->substr(from.size()));
+      below = directories_.erase(below);
+    }
+    const bool found = !directories.empty();
+    directories_.merge(directories);
     for (auto below = files_.lower_bound(prefix);
          below != files_.end() && below->first.starts_with(prefix);) {
       moved[to + below->first.substr(from.size())] = std::move(below->second);
       below = files_.erase(below);
     }
-    if (moved.empty()) return missing(from);
+    if (moved.empty() && !found) return missing(from);
     files_.merge(moved);
     return {};
   }
