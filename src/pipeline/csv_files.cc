@@ -226,7 +226,7 @@ Result<std::string> csv_relation(const FilesToRead& read, const Schema& schema, 
   return fmt::format("(SELECT {}{} FROM {})", select, places.names(), raw);
 }
 
-Result<Schema> csv_columns(const FilesToRead& read) {
+Result<Schema> csv_columns(const FilesToRead& read, bool* no_rows) {
   const FileOptions& options = read.options;
   Schema schema;
   for (const auto& file : read.files) {
@@ -245,19 +245,21 @@ Result<Schema> csv_columns(const FilesToRead& read) {
   if (raw.empty()) return schema;
   const TypeId candidates[] = {TypeId::kInteger, TypeId::kLong, TypeId::kDouble,
                                TypeId::kBoolean, TypeId::kDate, TypeId::kTimestamp};
-  std::string select;
+  std::string select = "count(*) = 0";
   for (size_t i = 0; i < schema.fields.size(); ++i) {
     const std::string column = fmt::format("r{}", i);
+    select += fmt::format(", count({}) = 0", column);
     for (const TypeId id : candidates) {
-      select +=
-          fmt::format("{}COALESCE(bool_or({}), false) OR count({}) = 0", select.empty() ? "" : ", ",
-                      bad_value(column, DataType::primitive(id), TextKind::kText), column);
+      select += fmt::format(", COALESCE(bool_or({}), false)",
+                            bad_value(column, DataType::primitive(id), TextKind::kText));
     }
   }
   SL_ASSIGN(const auto rows, read.connection.query(fmt::format("SELECT {} FROM {}", select, raw)));
-  size_t cell = 0;
+  if (no_rows != nullptr) *no_rows = rows.rows[0][0] == "true";
+  size_t cell = 1;
   for (auto& field : schema.fields) {
-    bool decided = false;
+    bool decided = rows.rows[0][cell++] == "true";
+    if (decided) field.type = DataType::primitive(TypeId::kVoid);
     for (const TypeId id : candidates) {
       if (rows.rows[0][cell++] == "false" && !decided) {
         field.type = DataType::primitive(id);

@@ -41,8 +41,9 @@ Result<std::string> json_relation(const FilesToRead& read, const Schema& schema,
 Result<std::string> parquet_relation(const FilesToRead& read, const Schema& schema,
                                      RowPlaces places);
 
-// Columns that the files have; kVoid where only nulls were seen.
-Result<Schema> csv_columns(const FilesToRead& read);
+// Columns that the files have; kVoid where only nulls were seen. no_rows: types were looked for,
+// and the files have headers alone.
+Result<Schema> csv_columns(const FilesToRead& read, bool* no_rows);
 Result<Schema> json_columns(const FilesToRead& read);
 Result<Schema> parquet_columns(const FilesToRead& read);
 

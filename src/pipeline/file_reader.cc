@@ -207,9 +207,10 @@ Result<std::string> file_relation(duck::Connection& connection, storage::Store& 
 
 Result<Schema> infer_schema(duck::Connection& connection, storage::Store& store,
                             const FileOptions& options, const std::vector<ConsumedFile>& files,
-                            const Schema* known) {
+                            const Schema* known, const WithoutValues& without_values) {
   const FilesToRead read{connection, store, options, files};
   Schema found;
+  bool no_rows = false;
   if (!files.empty()) {
     switch (options.format) {
       case FileFormat::kJson: {
@@ -217,7 +218,7 @@ Result<Schema> infer_schema(duck::Connection& connection, storage::Store& store,
         break;
       }
       case FileFormat::kCsv: {
-        SL_ASSIGN(found, csv_columns(read));
+        SL_ASSIGN(found, csv_columns(read, &no_rows));
         break;
       }
       case FileFormat::kParquet: {
@@ -231,7 +232,12 @@ Result<Schema> infer_schema(duck::Connection& connection, storage::Store& store,
     if (options.schema_hints.find(field.name)) continue;
     const auto index = schema.find(field.name);
     if (!index) {
-      schema.fields.push_back(Field{field.name, settle(field.type), true, {}});
+      const Field* before = field.type.id == TypeId::kVoid && without_values.before != nullptr
+                                ? without_values.before->get(field.name)
+                                : nullptr;
+      if (before == nullptr && no_rows && without_values.wait) return Schema{};
+      schema.fields.push_back(
+          Field{field.name, before != nullptr ? before->type : settle(field.type), true, {}});
       continue;
     }
     auto& old = schema.fields[*index];

@@ -33,12 +33,18 @@ Result<std::string> file_relation(duck::Connection& connection, storage::Store& 
                                   const std::vector<ConsumedFile>& files,
                                   const FileRelationOptions& relation = {});
 
+// What becomes of a new column of which the files have no value, and so tell no type.
+struct WithoutValues {
+  const Schema* before = nullptr;  // its type, where it has the column; else it is STRING
+  bool wait = false;  // no columns at all, rather than STRING, while CSV files have headers alone
+};
+
 // Columns of files without a declared schema: those of `known` first, in their order, then new
 // ones. Errors: kInvalidData "SCHEMA_CONFLICT" naming the column when known and new types do not
 // fit.
 Result<Schema> infer_schema(duck::Connection& connection, storage::Store& store,
                             const FileOptions& options, const std::vector<ConsumedFile>& files,
-                            const Schema* known);
+                            const Schema* known, const WithoutValues& without_values = {});
 
 // After a statement over these files failed: the record that did it, with file and line, if it is
 // one of them.

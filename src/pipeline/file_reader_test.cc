@@ -386,5 +386,31 @@ TEST_F(FileReaderTest, InfersCsv) {
   EXPECT_EQ(to_sql(found->get("s")->type), "STRING");
 }
 
+TEST_F(FileReaderTest, CsvColumnsWithoutValuesTellNoType) {
+  FileOptions options;
+  options.format = FileFormat::kCsv;
+  options.header = true;
+  options.infer_types = true;
+  const auto types = [&](const std::string& text, const Schema* known, const WithoutValues& rule) {
+    const auto found =
+        infer_schema(*connection_, *store_, options, {write("v.csv", text)}, known, rule);
+    EXPECT_TRUE(found.ok()) << found.error().message;
+    std::string out;
+    for (const auto& field : found->fields) out += field.name + " " + to_sql(field.type) + " ";
+    return out;
+  };
+  const auto before = infer_schema(*connection_, *store_, options,
+                                   {write("i.csv", "id,x,d\n1,1.5,2024-01-01\n")}, nullptr);
+  ASSERT_TRUE(before.ok());
+  const std::string header = "id,x,s\n";
+  EXPECT_EQ(types(header, nullptr, {}), "id STRING x STRING s STRING ");
+  EXPECT_EQ(types(header, nullptr, {.wait = true}), "");
+  EXPECT_EQ(types("id,x,s\n,,\n", nullptr, {.wait = true}), "id STRING x STRING s STRING ");
+  EXPECT_EQ(types("id,x\n", nullptr, {.before = &*before, .wait = true}), "id INT x DOUBLE ");
+  EXPECT_EQ(types("id,x,s\n7,,a\n", nullptr, {.before = &*before}), "id INT x DOUBLE s STRING ");
+  EXPECT_EQ(types("id,x,s\n7,,a\n", &*before, {}), "id INT x DOUBLE d DATE s STRING ");
+  EXPECT_EQ(types("id,x\n", &*before, {}), "id INT x DOUBLE d DATE ");
+}
+
 }  // namespace
 }  // namespace strandline::pipeline

@@ -169,8 +169,12 @@ Status FlowRun::find_source_schemas(bool fresh, const PlannedSchemas* planned) {
         continue;
       }
       const Schema* known = progress == nullptr ? nullptr : progress->schema(source.key);
-      auto inferred =
-          infer_schema(*context_.connection, *context_.store, source.files, backlog_[i], known);
+      // A target whose first columns are guesses could not take what they are found to be later.
+      WithoutValues without_values;
+      without_values.wait = sources.size() == 1 && (takes_snapshots() || !whole);
+      if (whole && !fresh && checkpoint_) without_values.before = checkpoint_->schema(source.key);
+      auto inferred = infer_schema(*context_.connection, *context_.store, source.files, backlog_[i],
+                                   known, without_values);
       if (!inferred.ok()) {
         if (auto why = explain_failure(*context_.connection, *context_.store, source.files,
                                        Schema{}, backlog_[i], inferred.error())) {

@@ -330,7 +330,7 @@ std::string FlowRun::unknown_columns() const {
     const auto files = backlog_.find(i);
     const char* const why = files == backlog_.end() || files->second.empty()
                                 ? "there are no files yet"
-                                : "its files are empty";
+                                : "its files have no rows";
     return fmt::format(
         "{}, so that the columns are not known; give read_files a schema to take an empty snapshot",
         why);
