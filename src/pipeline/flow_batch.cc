@@ -275,9 +275,9 @@ Result<delta::Transaction> FlowRun::change_target(
   delta::Metadata metadata = target->metadata;
   auto& properties = metadata.configuration;
   if (!current) {
+    target_->declare_kind(&properties);
     properties[kPrimaryKeyProperty] = primary_key(plan);
     properties[kScdTypeProperty] = cdc::to_string(plan.scd_type);
-    properties.erase(kStateSpecProperty);  // of snapshots before
   }
   if (takes_snapshots()) properties[kStateSpecProperty] = plan.state_spec.to_json();
   if (properties != target->metadata.configuration) transaction.set_metadata(std::move(metadata));

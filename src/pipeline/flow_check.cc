@@ -137,10 +137,9 @@ bool FlowRun::stands_alone() const {
 }
 
 Status FlowRun::check_fit() {
-  if (flow_.kind != FlowKind::kAutoCdc || !facts_ || !checkpoint_ || checkpoint_->unfinished())
-    return {};
+  if (!target_ || !checkpoint_ || checkpoint_->unfinished()) return {};
   SL_ASSIGN(const auto target, target_->snapshot(*checkpoint_));
-  if (!target) return {};
+  if (!target || flow_.kind != FlowKind::kAutoCdc || !facts_) return {};
   std::shared_ptr<const delta::Snapshot> state;
   if (!takes_snapshots()) {
     SL_ASSIGN(state, target_->state(*target, *checkpoint_));

@@ -196,7 +196,8 @@ Result<bool> FlowRun::plan_next(BatchPlan* plan, bool* has_data) {
   plan->time_us = now_micros();
   plan->definition = flow_.definition;
   plan->target_id = target->metadata.id;
-  const bool must_clear = !target_->is_current(*target) && !target->files.empty();
+  const bool must_clear = !target_->is_current(*target) &&
+                          (!target->files.empty() || !target_->is_of_declared_kind(*target));
   bool note = flow_.once;
   *has_data = must_clear;
   const auto& sources = sources_.sources();
@@ -356,7 +357,8 @@ Status FlowRun::finish_unfinished() {
   }
   bool has_data = in_state || flow_.kind == FlowKind::kMaterialize || loads_once() ||
                   !plan.pinned.empty() ||
-                  (target && !target_->is_current(*target) && !target->files.empty());
+                  (target && !target_->is_current(*target) &&
+                   (!target->files.empty() || !target_->is_of_declared_kind(*target)));
   for (const auto& source : plan.sources) {
     has_data = has_data || !source.files.empty() ||
                (source.from && source.to && !(*source.from == *source.to));

@@ -108,6 +108,12 @@ Status FlowRun::execute_write(const BatchPlan& plan) {
                                            plan, &execution));
   stage("write");
   SL_ASSIGN(auto transaction, delta::Transaction::begin(target_->table(), target));
+  if (!target_->is_current(*target)) {
+    delta::Metadata metadata = target->metadata;
+    target_->declare_kind(&metadata.configuration);
+    if (metadata.configuration != target->metadata.configuration)
+      transaction.set_metadata(std::move(metadata));
+  }
   if (!same_schema(schema, target->schema)) transaction.set_schema(schema);
   duck::AppliedChange applied;
   duck::TableChange change{rows, "", replace, false};

@@ -14,6 +14,7 @@ namespace {
 
 constexpr const char* kStateFolder = "_strandline_state";
 constexpr const char* kAppPrefix = "strandline:";
+constexpr const char* kMaterializedView = "MATERIALIZED VIEW";
 
 Error replaced(const std::string& shown, const std::string& how) {
   return invalid_data(
@@ -21,6 +22,24 @@ Error replaced(const std::string& shown, const std::string& how) {
       "'{}' {}, so what its flows know of it no longer holds: run a full refresh of that table "
       "(--full-refresh {})",
       shown, how, shown);
+}
+
+enum class Kind { kAutoCdc, kInserts, kView };
+
+Kind kind_of(const delta::Snapshot& snapshot) {
+  if (snapshot.property(kScdTypeProperty)) return Kind::kAutoCdc;
+  return snapshot.property(kDatasetProperty) ? Kind::kView : Kind::kInserts;
+}
+
+Kind kind_of(const Dataset& dataset) {
+  if (dataset.kind == DatasetKind::kMaterializedView) return Kind::kView;
+  return dataset.auto_cdc ? Kind::kAutoCdc : Kind::kInserts;
+}
+
+const char* to_string(Kind kind) {
+  return kind == Kind::kAutoCdc   ? "a table that AUTO CDC flows fill"
+         : kind == Kind::kInserts ? "a table that INSERT flows fill"
+                                  : "a materialized view";
 }
 
 }  // namespace
@@ -138,6 +157,19 @@ Status Target::check_owner(const delta::Snapshot& snapshot, const FlowCheckpoint
         dataset_->shown, snapshot.property(kPipelineNameProperty).value_or(*owner),
         context_->spec.name);
   }
+  if (is_current(snapshot) && !is_of_declared_kind(snapshot)) {
+    // What is declared on its own is not kept when it fails, so that no refresh would know of it.
+    const std::string way_on =
+        context_->spec.of_one_table
+            ? "drop the table first"
+            : fmt::format("let a full refresh rebuild it from its sources (--full-refresh {})",
+                          dataset_->shown);
+    return invalid_argument(
+        "TARGET_OF_OTHER_KIND",
+        "'{}' is {} and is declared as {} now: declare it as it was, give the new one another "
+        "name, or {}",
+        dataset_->shown, to_string(kind_of(snapshot)), to_string(kind_of(*dataset_)), way_on);
+  }
   return {};
 }
 
@@ -249,6 +281,27 @@ bool Target::has_batches(const delta::Snapshot& snapshot) const {
   return it != snapshot.txns.end() && it->first.rfind(prefix, 0) == 0;
 }
 
+bool Target::is_of_declared_kind(const delta::Snapshot& snapshot) const {
+  // Another program that replaced the table left nothing that tells what it was.
+  return !snapshot.property(kPipelineNameProperty) || kind_of(snapshot) == kind_of(*dataset_);
+}
+
+void Target::declare_kind(std::map<std::string, std::string>* properties) const {
+  const auto& options = dataset_->options.properties;
+  const Kind kind = kind_of(*dataset_);
+  std::erase_if(*properties, [&](const auto& property) {
+    const std::string& key = property.first;
+    if (std::any_of(options.begin(), options.end(),
+                    [&](const auto& option) { return same_name(option.key, key); })) {
+      return false;
+    }
+    return key == kDatasetProperty || key == kScdTypeProperty || key == kPrimaryKeyProperty ||
+           key == kStateSpecProperty || key.starts_with(kSnapshotPropertyPrefix) ||
+           (key == kAdoptedProperty && kind != Kind::kAutoCdc);
+  });
+  if (kind == Kind::kView) (*properties)[kDatasetProperty] = kMaterializedView;
+}
+
 delta::NewTable Target::definition(const Schema& schema) const {
   delta::NewTable definition;
   definition.schema = schema;
@@ -262,7 +315,7 @@ delta::NewTable Target::definition(const Schema& schema) const {
     definition.properties[key] = condition;
   definition.properties[kPipelineNameProperty] = context_->spec.name;
   if (dataset_->kind == DatasetKind::kMaterializedView)
-    definition.properties[kDatasetProperty] = "MATERIALIZED VIEW";
+    definition.properties[kDatasetProperty] = kMaterializedView;
   definition.description = dataset_->options.comment;
   return definition;
 }

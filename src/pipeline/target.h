@@ -39,6 +39,7 @@ class Target {
   // The newest snapshot, or null while there is no table.
   // Errors: TARGET_NOT_OWNED (not for AUTO CDC, which can take such a table over) and
   // TARGET_OF_OTHER_PIPELINE (kInvalidArgument) for a table that is not this pipeline's;
+  // TARGET_OF_OTHER_KIND (kInvalidArgument) for one whose rows another kind of flows gave;
   // AUTOCDC_INVALID_STATE.TARGET_REPLACED (kInvalidData) when it is not the table the flow's
   // progress belongs to or was restored.
   Result<std::shared_ptr<const delta::Snapshot>> snapshot(const FlowCheckpoint& progress) const;
@@ -59,6 +60,13 @@ class Target {
   bool is_current(const delta::Snapshot& snapshot) const;
   // Whether a batch of the current full refresh is in it.
   bool has_batches(const delta::Snapshot& snapshot) const;
+
+  // Whether the table is what the pipeline declares it to be: filled by AUTO CDC flows, by INSERT
+  // flows, or a materialized view (section 2). Only a full refresh makes another kind of it.
+  bool is_of_declared_kind(const delta::Snapshot& snapshot) const;
+  // Of a table's properties, those of another kind go and the declared kind's come: for the first
+  // commit of a full refresh. AUTO CDC adds what its plan says.
+  void declare_kind(std::map<std::string, std::string>* properties) const;
 
   // Whether create() with that schema would be refused: names, properties, partition columns.
   Status check_definition(const Schema& schema) const;
