@@ -116,7 +116,45 @@ Result<DeltaOffset> walk(const delta::Table& table, const StreamOptions& options
   return at;
 }
 
+// The file's place if it is gone.
+Result<std::optional<std::string>> gone_file(const delta::Table& table,
+                                             const delta::AddFile& file) {
+  SL_ASSIGN(std::string path, delta::resolve_data_path(table.path(), std::string(file.path)));
+  const auto found = table.store()->stat(path);
+  if (found.ok()) return std::optional<std::string>();
+  if (found.error().kind != ErrorKind::kNotFound) return found.error();
+  return std::optional(std::move(path));
+}
+
 }  // namespace
+
+Error passed_over(const std::string& shown, delta::Version first, delta::Version last,
+                  const std::string& why) {
+  const std::string versions = first == last ? fmt::format("version {}", first)
+                                             : fmt::format("versions {} to {}", first, last);
+  return invalid_data(kStreamDataLoss, "the stream of '{}' passes over {}: {}", shown, versions,
+                      why);
+}
+
+Error with_way_on(Error error, const std::string& shown, bool is_feed) {
+  for (const char* advice :
+       {": start after version", "; begin a new stream", ": restore the file"}) {
+    const size_t at = error.message.rfind(advice);
+    if (at == std::string::npos) continue;
+    error.message.resize(at);
+    error.message += fmt::format(": go on without it by STREAM {} WITH ({}failOnDataLoss=false)",
+                                 shown, is_feed ? "readChangeFeed=true, " : "");
+    break;
+  }
+  return error;
+}
+
+Result<delta::Version> oldest_commit(const delta::Table& table, const delta::Snapshot& newest) {
+  SL_ASSIGN(const auto log, delta::list_log(table.store().get(), table.path()));
+  delta::Version oldest = newest.version;
+  while (log.commits.contains(oldest - 1)) --oldest;
+  return oldest;
+}
 
 Status check_same_table(const delta::Snapshot& newest, const DeltaOffset& progress,
                         const std::string& shown) {
@@ -161,28 +199,86 @@ Result<DeltaRange> plan_delta(const delta::Table& table, const delta::Snapshot& 
     range.from = DeltaOffset{id, newest.version, 0, true};
   }
   if (!options.fail_on_data_loss && !range.from.initial) {
-    SL_ASSIGN(const auto log, delta::list_log(table.store().get(), table.path()));
-    delta::Version oldest = newest.version;
-    while (log.commits.contains(oldest - 1)) --oldest;
-    if (range.from.version < oldest) range.from = DeltaOffset{id, oldest, 0, false};
+    SL_ASSIGN(const auto oldest, oldest_commit(table, newest));
+    if (range.from.version < oldest) {
+      range.lost.push_back(
+          passed_over(shown, range.from.version, oldest - 1, "the log no longer has that"));
+      range.from = DeltaOffset{id, oldest, 0, false};
+    }
   }
   constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
   const int64_t max_files = options.max_files.value_or(options.max_bytes ? kAny : kDefaultMaxFiles);
   const int64_t max_bytes = options.max_bytes.value_or(kAny);
   int64_t files = 0;
-  int64_t bytes = 0;
-  SL_ASSIGN(range.to, walk(table, options, range.from, newest.version, shown,
-                           [&](delta::Version, const delta::AddFile& file) {
-                             if (!unlimited && files > 0 &&
-                                 (files >= max_files || bytes + file.size_bytes > max_bytes)) {
-                               return false;
-                             }
-                             ++files;
-                             bytes += file.size_bytes;
-                             return true;
-                           }));
-  range.has_data = files > 0;
-  return range;
+  while (true) {
+    int64_t bytes = 0;
+    std::optional<Error> failed;
+    std::optional<std::string> gap;
+    const auto take = [&](delta::Version version, const delta::AddFile& file) {
+      if (!unlimited && files > 0 && (files >= max_files || bytes + file.size_bytes > max_bytes)) {
+        return false;
+      }
+      // Without a file of the snapshot that it begins with the table is damaged. A part that is not
+      // limited has to be all there is.
+      const bool may_miss = !options.fail_on_data_loss && (files == 0 || !unlimited) &&
+                            !(range.from.initial && version == range.from.version);
+      if (may_miss) {
+        auto gone = gone_file(table, file);
+        if (!gone.ok()) {
+          failed = gone.error();
+        } else {
+          gap = *std::move(gone);
+        }
+        if (failed || gap) return false;
+      }
+      ++files;
+      bytes += file.size_bytes;
+      return true;
+    };
+    SL_ASSIGN(range.to, walk(table, options, range.from, newest.version, shown, take));
+    if (failed) return *failed;
+    range.has_data = files > 0;
+    if (!gap || range.has_data) return range;
+    range.lost.push_back(passed_over(shown, range.to.version, range.to.version,
+                                     fmt::format("its file {} is gone", *gap)));
+    range.from = range.to;
+    ++range.from.index;
+  }
+}
+
+Result<StreamLoss> find_delta_loss(const delta::Table& table, const delta::Snapshot& newest,
+                                   const StreamOptions& options, const std::string& shown) {
+  StreamLoss loss;
+  if (!options.fail_on_data_loss) return loss;
+  StreamOptions asked = options;
+  auto range = plan_delta(table, newest, asked, {}, true, shown);
+  if (!range.ok() && range.error().kind == ErrorKind::kNotFound) {
+    loss.first = range.error();
+    SL_ASSIGN(const auto oldest, oldest_commit(table, newest));
+    loss.later = DeltaOffset{newest.metadata.id, oldest, 0, false};
+    asked.starting_version = oldest;
+    asked.starting_timestamp_ms.reset();
+    range = plan_delta(table, newest, asked, {}, true, shown);
+  }
+  if (!range.ok()) return loss;
+  std::vector<delta::Version> versions;
+  const auto part = delta_range(table, newest, asked, range->from, range->to, shown, &versions);
+  if (!part.ok()) return loss;
+  for (size_t i = 0; i < versions.size(); ++i) {
+    SL_ASSIGN(const auto gone, gone_file(table, (*part)->files[i]));
+    if (!gone) continue;
+    if (!loss.first) {
+      loss.first =
+          not_found("DELTA_FILE_NOT_FOUND", "version {} of '{}' needs the file {}, which is gone",
+                    versions[i], shown, *gone);
+    }
+    if (range->from.initial && versions[i] == range->from.version) {
+      loss.later.reset();
+      return loss;
+    }
+    loss.later = DeltaOffset{newest.metadata.id, versions[i] + 1, 0, false};
+  }
+  return loss;
 }
 
 Result<std::shared_ptr<const delta::Snapshot>> delta_range(

@@ -32,6 +32,37 @@ DeltaOffset checkpoint_offset(const cdf::StreamOffset& offset) {
   return {offset.table_id, offset.version, offset.index + 1, offset.is_starting_version};
 }
 
+struct LostCommit {
+  delta::Version version = 0;
+  Error why;
+};
+
+// The first commit of which a file is gone, or the last.
+std::optional<LostCommit> find_lost_commit(const delta::Table& table, const cdf::ChangePlan& plan,
+                                           bool last) {
+  cdf::ChangePlan one;
+  one.definition = plan.definition;
+  const size_t count = plan.commits.size();
+  for (size_t i = 0; i < count; ++i) {
+    one.commits.assign(1, plan.commits[last ? count - 1 - i : i]);
+    if (auto why = cdf::find_missing_file(table.store().get(), one))
+      return LostCommit{one.commits.front().version, *std::move(why)};
+  }
+  return std::nullopt;
+}
+
+// The next version that says what the table's columns are; none up to `last`.
+Result<std::optional<delta::Version>> next_definition(const delta::Table& table,
+                                                      delta::Version after, delta::Version last) {
+  for (delta::Version version = after + 1; version <= last; ++version) {
+    SL_ASSIGN(const auto actions, table.commit(version));
+    for (const auto& action : actions) {
+      if (std::holds_alternative<delta::Metadata>(action)) return std::optional(version);
+    }
+  }
+  return std::optional<delta::Version>();
+}
+
 }  // namespace
 
 Result<Schema> feed_schema(const Schema& table, const std::string& shown) {
@@ -75,13 +106,75 @@ Result<DeltaRange> plan_feed(const delta::Table& table,
   }
   const auto definition = cdf::without_files(*newest);
   DeltaRange range;
+  const auto pass_over = [&](delta::Version last, const std::string& why) {
+    range.lost.push_back(passed_over(shown, from.version, last, why));
+    from = {from.table_id, last + 1, -1, false};
+  };
   while (true) {
-    SL_ASSIGN(const auto batch, cdf::next_batch(table, definition, feed, from, newest->version));
+    auto planned = cdf::next_batch(table, definition, feed, from, newest->version);
+    if (!planned.ok()) {
+      if (options.fail_on_data_loss ||
+          planned.error().code != "DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE") {
+        return planned.error();
+      }
+      SL_ASSIGN(const auto next, next_definition(table, from.version, newest->version));
+      if (!next) return planned.error();
+      pass_over(*next - 1, "its columns are not those of the table now");
+      continue;
+    }
+    auto& batch = *planned;
+    if (batch.from.version > from.version)
+      pass_over(batch.from.version - 1, "the log no longer has that");
+    if (!options.fail_on_data_loss && !batch.from.is_starting_version) {
+      if (const auto lost = find_lost_commit(table, batch.plan, false)) {
+        if (lost->version == batch.plan.commits.front().version) {
+          from.version = lost->version;
+          pass_over(lost->version, lost->why.message.substr(0, lost->why.message.rfind(": ")));
+          continue;
+        }
+        // A part that is not limited has to be all there is.
+        if (!unlimited) batch.to = {from.table_id, lost->version, -1, false};
+      }
+    }
     range.from = checkpoint_offset(batch.from);
     range.to = checkpoint_offset(batch.to);
     range.has_data = !batch.plan.commits.empty();
     if (range.has_data || batch.to == batch.from) return range;
     from = batch.to;
+  }
+}
+
+Result<StreamLoss> find_feed_loss(const delta::Table& table,
+                                  const std::shared_ptr<const delta::Snapshot>& newest,
+                                  const StreamOptions& options, bool tolerate) {
+  StreamLoss loss;
+  if (!options.fail_on_data_loss) return loss;
+  const std::string& id = newest->metadata.id;
+  cdf::StreamOptions feed = feed_options(options, true, tolerate);
+  auto start = cdf::first_offset(table, feed);
+  if (!start.ok() && start.error().kind == ErrorKind::kNotFound) {
+    loss.first = start.error();
+    SL_ASSIGN(const auto oldest, oldest_commit(table, *newest));
+    loss.later = DeltaOffset{id, oldest, 0, false};
+    feed.start = cdf::Bound(oldest);
+    start = cdf::first_offset(table, feed);
+  }
+  if (!start.ok()) return loss;
+  const auto definition = cdf::without_files(*newest);
+  for (auto at = *start;;) {
+    const auto batch = cdf::next_batch(table, definition, feed, at, newest->version);
+    if (!batch.ok()) return loss;
+    if (auto lost = find_lost_commit(table, batch->plan, false)) {
+      if (!loss.first) loss.first = std::move(lost->why);
+      if (at.is_starting_version) {
+        loss.later.reset();
+        return loss;
+      }
+      const auto last = find_lost_commit(table, batch->plan, true);
+      loss.later = DeltaOffset{id, (last ? last->version : lost->version) + 1, 0, false};
+    }
+    if (batch->to == at) return loss;
+    at = batch->to;
   }
 }
 

@@ -99,7 +99,8 @@ Status FlowRun::check_files_unchanged(const BatchPlan& plan) const {
 Error FlowRun::explain(const BatchPlan& plan, Error error) const {
   const bool engine = error.code == "ENGINE_ERROR" || error.code == "VALUE_OUT_OF_TYPE" ||
                       error.code == "MALFORMED_RECORD" || error.code == "DELTA_FILE_NOT_FOUND" ||
-                      error.code == "DELTA_DATA_FILE_DAMAGED";
+                      error.code == "DELTA_DATA_FILE_DAMAGED" ||
+                      error.code == "DELTA_CHANGE_DATA_FILE_NOT_FOUND";
   if (!engine || error.kind == ErrorKind::kCancelled) return error;
   const auto& sources = sources_.sources();
   for (size_t i = 0; i < sources.size(); ++i) {
@@ -138,7 +139,10 @@ std::optional<Error> FlowRun::find_lost_file(const Source& source, size_t index,
     if (source.is_feed()) {
       const auto changes =
           feed_range(*source.table, newest_[index], source.stream, *part.from, *part.to);
-      return changes.ok() ? cdf::find_missing_file(store, *changes) : std::nullopt;
+      if (!changes.ok()) return {};
+      auto missing = cdf::find_missing_file(store, *changes);
+      if (missing) missing = with_way_on(*std::move(missing), source.shown, true);
+      return missing;
     }
     std::vector<delta::Version> versions;
     const auto range = delta_range(*source.table, *newest_[index], source.stream, *part.from,
@@ -148,8 +152,11 @@ std::optional<Error> FlowRun::find_lost_file(const Source& source, size_t index,
     for (size_t i = 0; i < versions.size(); ++i) {
       at.version = versions[i];
       const std::vector<size_t> one = {i};
-      if (auto damage = delta::find_damage(store, at, &one))
+      if (auto damage = delta::find_damage(store, at, &one)) {
+        if (damage->code == "DELTA_FILE_NOT_FOUND" && !part.from->initial)
+          damage = with_way_on(*std::move(damage), source.shown, false);
         return damage->with_context(fmt::format("stream of '{}'", source.shown));
+      }
     }
   }
   return {};

@@ -2,7 +2,9 @@
 // its target's state and the other flows.
 #include <algorithm>
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "pipeline/feed_source.h"
 #include "pipeline/flow_run.h"
 
 namespace strandline::pipeline {
@@ -200,11 +202,13 @@ std::vector<std::string> FlowRun::selected() const {
   return names;
 }
 
-Status FlowRun::check_sources_complete() {
+Status FlowRun::check_sources_complete(bool allow_missing) {
+  later_starts_.clear();
+  if (!checkpoint_) return {};  // it cannot be read: the flow fails
   const char* leave_out = context_.spec.of_one_table ? "SET strandline.allowMissingSources = true"
                                                      : "pass --allow-missing-sources";
   for (const auto& source : sources_.sources()) {
-    if (source.kind == SourceKind::kFiles && source.whole) continue;
+    if (source.kind == SourceKind::kFiles && (source.whole || allow_missing)) continue;
     if (source.kind == SourceKind::kFiles) {
       for (const auto* file : checkpoint_->consumed_files(source.key)) {
         const auto info = context_.store->stat(file->path);
@@ -220,12 +224,15 @@ Status FlowRun::check_sources_complete() {
       }
     } else if (source.kind == SourceKind::kStream) {
       const auto offset = checkpoint_->offset(source.key);
-      if (!offset) continue;
       SL_ASSIGN(const bool exists, source.table->exists());
-      if (exists) {
+      bool same = !offset || allow_missing;
+      if (exists && !same) {
         SL_ASSIGN(const auto snapshot, source.table->snapshot());
-        if (snapshot->metadata.id == offset->table_id) continue;
-      } else if (source.dataset) {
+        same = snapshot->metadata.id == offset->table_id;
+      }
+      if (!exists && (same || source.dataset)) continue;
+      if (same) {
+        SL_TRY(check_stream_start(source, allow_missing));
         continue;
       }
       return placed(
@@ -238,6 +245,66 @@ Status FlowRun::check_sources_complete() {
     }
   }
   return {};
+}
+
+Status FlowRun::check_stream_start(const Source& source, bool allow_missing) {
+  const auto read = source.table->snapshot();
+  if (!read.ok()) return {};  // the flow says so when it runs
+  const auto& newest = *read;
+  SL_ASSIGN(const auto loss, source.is_feed() ? find_feed_loss(*source.table, newest, source.stream,
+                                                               source.tolerates_out_of_range)
+                                              : find_delta_loss(*source.table, *newest,
+                                                                source.stream, source.shown));
+  if (!loss.first) return {};
+  // Without the advice for a stream that is no flow's.
+  std::string what = loss.first->message;
+  for (const char* advice : {": start ", "; start there", ": run a full refresh"})
+    what.resize(std::min(what.size(), what.rfind(advice)));
+  // ONCE reads all there is in one batch, which a note of its start would be.
+  const bool can_start = loss.later && !flow_.once;
+  if (allow_missing && can_start) {
+    SourcePlan start;
+    start.key = source.key;
+    start.from = loss.later;
+    start.to = loss.later;
+    later_starts_.push_back(std::move(start));
+    warnings_.push_back(placed(
+        invalid_data(
+            kStreamDataLoss,
+            "flow '{}' reads '{}' from version {} on, as what came before is not all there: {}",
+            flow_.name, source.shown, loss.later->version, what),
+        source.place));
+    return {};
+  }
+  std::string way_out = "bring it back";
+  if (can_start) {
+    way_out += fmt::format(", or {} to read from version {} on",
+                           context_.spec.of_one_table ? "SET strandline.allowMissingSources = true"
+                                                      : "pass --allow-missing-sources",
+                           loss.later->version);
+  } else if (loss.later) {
+    way_out += fmt::format(", or begin with startingVersion={}", loss.later->version);
+  }
+  return placed(
+      not_found("MISSING_SOURCE",
+                "flow '{}' would read '{}' anew in a full refresh, and not all of that is "
+                "there: {}; {}",
+                flow_.name, source.shown, what, way_out),
+      source.place);
+}
+
+Status FlowRun::begin_after_missing() {
+  if (later_starts_.empty()) return {};
+  SL_TRY(start());
+  // A batch without rows, as those that only note how far a stream has come.
+  BatchPlan plan;
+  plan.batch = checkpoint_->last_batch() + 1;
+  plan.time_us = now_micros();
+  plan.definition = flow_.definition;
+  plan.sources = std::move(later_starts_);
+  later_starts_.clear();
+  SL_TRY(checkpoint_->write_plan(plan));
+  return checkpoint_->mark_done();
 }
 
 }  // namespace strandline::pipeline

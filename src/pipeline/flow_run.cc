@@ -233,7 +233,10 @@ Result<bool> FlowRun::plan_next(BatchPlan* plan, bool* has_data) {
                                    source.tolerates_out_of_range, source.shown)
                        : plan_delta(*source.table, *newest_[i], source.stream, progress, flow_.once,
                                     source.shown);
-      if (!range.ok()) return placed(range.error(), source.place);
+      if (!range.ok()) {
+        return placed(with_way_on(range.error(), source.shown, source.is_feed()), source.place);
+      }
+      warn(range->lost);
       *has_data = *has_data || range->has_data;
       // A start is kept, except one that is still waited for.
       const bool starts =
@@ -241,7 +244,7 @@ Result<bool> FlowRun::plan_next(BatchPlan* plan, bool* has_data) {
           (source.stream.starting_latest ||
            (range->to.version <= newest_[i]->version + 1 && !(range->to == range->from)));
       const auto done = progress ? progress->version : range->from.version;
-      note = note || starts || range->to.version - done > kQuietVersions;
+      note = note || starts || !range->lost.empty() || range->to.version - done > kQuietVersions;
       part.from = range->from;
       part.to = range->to;
     } else if (source.kind == SourceKind::kJdbc) {

@@ -79,9 +79,13 @@ class FlowRun {
     selected_elsewhere_ = std::move(names);
   }
 
-  // Files and versions consumed before that the sources no longer have: what a full refresh cannot
-  // read again.
-  Status check_sources_complete();
+  // Files and versions consumed before, or needed from a stream's start on, that the sources no
+  // longer have: what a full refresh cannot read again. Error MISSING_SOURCE; allow_missing: only
+  // when nothing can be read without them.
+  Status check_sources_complete(bool allow_missing);
+  // After that and once the full refresh has begun: streams of which something is missing begin
+  // after it.
+  Status begin_after_missing();
 
   // Runs a batch that an earlier update planned and did not finish; does nothing without one.
   Status recover();
@@ -118,6 +122,7 @@ class FlowRun {
   std::optional<Schema> declared_schema(const Schema& query) const;
   // flow_check.cc
   bool sees(const Field& field) const;
+  Status check_stream_start(const Source& source, bool allow_missing);
   // flow_program.cc
   Status check_program(Dialect dialect, const cdc::Plan& plan) const;
   Result<FlowProgram> print_snapshot_program(Dialect dialect);
@@ -238,7 +243,8 @@ class FlowRun {
   std::string refresh_plan_;
   bool committed_ = false;  // something of the running batch is in a table
   bool conflict_warned_ = false;
-  int64_t compacted_batches_ = 0;  // of this run, up to the last compaction
+  std::vector<SourcePlan> later_starts_;  // found by check_sources_complete()
+  int64_t compacted_batches_ = 0;         // of this run, up to the last compaction
   SnapshotOptions snapshot_options_;
   std::optional<DataType> version_type_;  // of the snapshots' versions, once known
   std::unique_ptr<FlowRun> version_run_;  // WITH VERSION: reads that query

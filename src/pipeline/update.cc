@@ -469,10 +469,9 @@ class Update {
   Status begin_refreshes() {
     for (size_t i = 0; i < refreshed_.size(); ++i) {
       if (!refreshed_[i]) continue;
-      if (!options_.allow_missing_sources) {
-        for (auto& run : runs_) {
-          if (run->flow().target == i) SL_TRY(run->check_sources_complete());
-        }
+      for (auto& run : runs_) {
+        if (run->flow().target == i)
+          SL_TRY(run->check_sources_complete(options_.allow_missing_sources));
       }
     }
     // Readers before what they read: an update that is stopped in between leaves no stream in the
@@ -486,6 +485,7 @@ class Update {
     };
     for (size_t i = runs_.size(); i-- > 0;) SL_TRY(begin(runs_[i]->flow().target));
     for (size_t i = 0; i < left.size(); ++i) SL_TRY(begin(i));
+    for (auto& run : runs_) SL_TRY(run->begin_after_missing());
     return {};
   }
 
@@ -566,6 +566,11 @@ class Update {
     auto status = check_removed_flows(target);
     if (status.ok()) {
       status = recovered != recover_failures_.end() ? Status(recovered->second) : run.run();
+    }
+    for (const auto& warning : run.warnings()) {
+      if (warning.code != kStreamDataLoss) continue;
+      log.add("flow_progress", "WARN", warning.message, flow_progress_details("RUNNING"), &report,
+              &warning);
     }
     if (const std::string& how = run.refresh_plan(); !how.empty()) {
       log.add("planning_information", "INFO",
