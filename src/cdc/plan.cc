@@ -579,8 +579,9 @@ class Planner {
       const std::optional<DataType> wider = widened_type(field.type, other, true);
       add(incompatible(
               field, other,
-              wider ? fmt::format("set the table property delta.enableTypeWidening = true to make "
-                                  "the column {}, or cast in the source query",
+              wider ? fmt::format("declare the table with TBLPROPERTIES "
+                                  "('delta.enableTypeWidening' = 'true') to make the column {}, or "
+                                  "cast in the source query",
                                   to_sql(*wider))
                     : fmt::format("a stored {} cannot be read as {}: cast the {} column",
                                   to_sql(field.type), to_sql(*common), whose)),

@@ -14,6 +14,7 @@
 #include "pipeline/flow_execution.h"
 #include "pipeline/flow_run.h"
 #include "pipeline/row_changes.h"
+#include "pipeline/table_properties.h"
 #include "sql/duckdb_printer.h"
 
 namespace strandline::pipeline {
@@ -21,7 +22,6 @@ namespace {
 
 // A target commit that lost against another writer is computed anew this often.
 constexpr int kAttempts = 20;
-constexpr const char* kTypeWidening = "delta.enableTypeWidening";
 
 }  // namespace
 
@@ -182,7 +182,9 @@ Result<cdc::TargetFacts> FlowRun::target_facts(const delta::Snapshot& target,
   const bool current = target_->is_current(target);
   facts.declared = target_->dataset().declared_schema();
   facts.has_rows = current && !target.files.empty();
-  facts.type_widening = target.property_is_true(kTypeWidening);
+  // A declared one is the table's before a batch begins.
+  facts.type_widening = target.property_is_true(kTypeWidening) ||
+                        (target_->widens_types() && !checkpoint_->unfinished());
   facts.selected_elsewhere = selected_elsewhere_;
   if (current) facts.existing = target.schema;
   if (takes_snapshots()) {

@@ -382,7 +382,11 @@ Result<bool> FlowRun::take_snapshot() {
     return false;
   }
   // A snapshot that is refused leaves the table's properties alone.
-  SL_TRY(check_fit());
+  if (auto fits = check_fit(); !fits.ok()) {
+    const auto target = target_->snapshot(*checkpoint_);
+    if (target.ok() && *target) target_->warn_of_fixed(**target, &warnings_);
+    return fits.error();
+  }
   SL_ASSIGN(const auto target, ensure_target());
   if (!checkpoint_->snapshot_version() && target_->has_batches(*target)) {
     return placed(

@@ -13,4 +13,7 @@ inline constexpr const char* kTombstoneProperties[] = {
     "pipelines.cdc.tombstoneGCThresholdInSeconds",
     "pipelines.applyChanges.tombstoneGCThresholdInSeconds"};
 
+// Lets columns take wider types; unlike other delta.* properties it may be declared later.
+inline constexpr const char* kTypeWidening = "delta.enableTypeWidening";
+
 }  // namespace strandline::pipeline

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/error.h"
+#include "delta/alter.h"
 #include "delta/column_rules.h"
 #include "delta/features.h"
 #include "pipeline/declared_columns.h"
@@ -148,6 +149,14 @@ Status Target::check_owner(const delta::Snapshot& snapshot, const FlowCheckpoint
         "table '{}' is there already and no pipeline made it: drop it, or give the target "
         "another name",
         dataset_->shown);
+  }
+  if (*owner != context_->pipeline_id &&
+      snapshot.property(kPipelineNameProperty) == context_->spec.name) {
+    return invalid_argument(
+        "TARGET_OF_OTHER_PIPELINE",
+        "'{0}' was made by a pipeline '{1}' whose progress the warehouse does not have: bring its "
+        "folder _strandline/pipelines/{1} back, give the target another name, or drop the table",
+        dataset_->shown, context_->spec.name);
   }
   if (*owner != context_->pipeline_id) {
     return invalid_argument(
@@ -358,33 +367,72 @@ Result<std::shared_ptr<const delta::Snapshot>> Target::adopt(
   return table_.snapshot(version);
 }
 
-Result<std::shared_ptr<const delta::Snapshot>> Target::update_properties(
-    std::shared_ptr<const delta::Snapshot> snapshot, std::vector<Error>* warnings) const {
+bool Target::widens_types() const {
+  const auto& properties = dataset_->options.properties;
+  return std::any_of(properties.begin(), properties.end(), [](const auto& option) {
+    return option.key == kTypeWidening && same_name(option.value, "true");
+  });
+}
+
+void Target::warn_of_fixed(const delta::Snapshot& snapshot, std::vector<Error>* warnings) const {
   const auto warn = [&](Error warning) {
     warning.place = dataset_->place;
     const auto same = [&](const Error& other) { return other.message == warning.message; };
     if (std::none_of(warnings->begin(), warnings->end(), same))
       warnings->push_back(std::move(warning));
   };
-  delta::Metadata metadata = snapshot->metadata;
-  bool changed = false;
   for (const auto& option : dataset_->options.properties) {
-    if (snapshot->property(option.key) == option.value) continue;
+    if (!option.key.starts_with("delta.") || snapshot.property(option.key) == option.value)
+      continue;
+    if (option.key == kTypeWidening && widens_types()) continue;
     // A feature that the table has, though no property says so.
     constexpr std::string_view kFeature = "delta.feature.";
     if (option.key.starts_with(kFeature) &&
-        delta::supports(snapshot->protocol, option.key.substr(kFeature.size()))) {
+        delta::supports(snapshot.protocol, option.key.substr(kFeature.size()))) {
       continue;
     }
-    if (option.key.rfind("delta.", 0) == 0) {
-      warn(unsupported("TABLE_PROPERTY_FIXED",
-                       "'{}' of '{}' is '{}' and stays so: delta.* properties are set when the "
-                       "table is made; drop "
-                       "the table to change it",
-                       option.key, dataset_->shown,
-                       snapshot->property(option.key).value_or("not set")));
+    warn(unsupported(
+        "TABLE_PROPERTY_FIXED",
+        "'{0}' of '{1}' is {2} and stays so, as a declaration sets delta.* properties "
+        "when the table is made: ALTER TABLE {1} SET TBLPROPERTIES ('{0}' = '{3}') "
+        "changes it",
+        option.key, dataset_->shown,
+        snapshot.property(option.key) ? "'" + *snapshot.property(option.key) + "'" : "not set",
+        option.value));
+  }
+  for (const auto& [key, condition] : declared_constraints(dataset_->options)) {
+    if (snapshot.property(key) == condition) continue;
+    warn(
+        unsupported("CONSTRAINT_FIXED",
+                    "the CHECK constraint {} of '{}' stays as the table was made with it: drop the "
+                    "table to change it",
+                    key.substr(std::string(delta::kConstraintPrefix).size()), dataset_->shown));
+  }
+  std::vector<std::string> partitions;
+  partitions.reserve(dataset_->options.partitioned_by.size());
+  for (const auto& column : dataset_->options.partitioned_by) partitions.push_back(column.text);
+  const auto& kept = snapshot.metadata.partition_columns;
+  const bool same_partitions =
+      std::equal(partitions.begin(), partitions.end(), kept.begin(), kept.end(), same_name);
+  // A table that was taken over is as another one made it.
+  const bool leaves_it = partitions.empty() && snapshot.property(kAdoptedProperty);
+  if (!same_partitions && !leaves_it) {
+    warn(unsupported("PARTITIONING_FIXED",
+                     "'{}' keeps the partition columns it was made with: drop the table to "
+                     "change them",
+                     dataset_->shown));
+  }
+}
+
+Result<std::shared_ptr<const delta::Snapshot>> Target::update_properties(
+    std::shared_ptr<const delta::Snapshot> snapshot, std::vector<Error>* warnings) const {
+  warn_of_fixed(*snapshot, warnings);
+  const bool widens = widens_types() && !snapshot->property_is_true(kTypeWidening);
+  delta::Metadata metadata = snapshot->metadata;
+  bool changed = widens;
+  for (const auto& option : dataset_->options.properties) {
+    if (option.key.starts_with("delta.") || snapshot->property(option.key) == option.value)
       continue;
-    }
     metadata.configuration[option.key] = option.value;
     changed = true;
   }
@@ -398,34 +446,18 @@ Result<std::shared_ptr<const delta::Snapshot>> Target::update_properties(
                                      });
                }) > 0;
   }
-  for (const auto& [key, condition] : declared_constraints(dataset_->options)) {
-    if (snapshot->property(key) == condition) continue;
-    warn(
-        unsupported("CONSTRAINT_FIXED",
-                    "the CHECK constraint {} of '{}' stays as the table was made with it: drop the "
-                    "table to change it",
-                    key.substr(std::string(delta::kConstraintPrefix).size()), dataset_->shown));
-  }
   if (dataset_->options.comment && metadata.description != dataset_->options.comment) {
     metadata.description = dataset_->options.comment;
     changed = true;
   }
-  std::vector<std::string> partitions;
-  partitions.reserve(dataset_->options.partitioned_by.size());
-  for (const auto& column : dataset_->options.partitioned_by) partitions.push_back(column.text);
-  const bool same_partitions =
-      std::equal(partitions.begin(), partitions.end(), metadata.partition_columns.begin(),
-                 metadata.partition_columns.end(), same_name);
-  // A table that was taken over is as another one made it.
-  const bool leaves_it = partitions.empty() && snapshot->property(kAdoptedProperty);
-  if (!same_partitions && !leaves_it) {
-    warn(unsupported("PARTITIONING_FIXED",
-                     "'{}' keeps the partition columns it was made with: drop the table to "
-                     "change them",
-                     dataset_->shown));
-  }
   if (!changed) return snapshot;
   SL_ASSIGN(auto transaction, delta::Transaction::begin(table_, snapshot));
+  if (widens) {
+    delta::Alteration alteration(*snapshot);
+    SL_TRY(alteration.set_properties({{kTypeWidening, "true"}}));
+    alteration.apply_to(&transaction);
+    metadata.configuration[kTypeWidening] = "true";
+  }
   transaction.set_metadata(std::move(metadata));
   transaction.set_operation("SET TBLPROPERTIES");
   SL_ASSIGN(const auto version, transaction.commit_or_error());

@@ -85,10 +85,13 @@ class Target {
       const std::map<std::string, std::string>& properties) const;
 
   // Brings the table's properties and comment to what the statement says, in a commit of its own
-  // when something differs. What only a new table can take (delta.* properties, clustering,
-  // partitioning) is a warning.
+  // when something differs. What is left as it is (delta.* properties but kTypeWidening,
+  // clustering, partitioning) is a warning of warn_of_fixed().
   Result<std::shared_ptr<const delta::Snapshot>> update_properties(
       std::shared_ptr<const delta::Snapshot> snapshot, std::vector<Error>* warnings) const;
+  void warn_of_fixed(const delta::Snapshot& snapshot, std::vector<Error>* warnings) const;
+  // Whether the statement declares kTypeWidening.
+  bool widens_types() const;
 
   // The state at its newest version, or null for none. Errors: STATE_MISSING, TARGET_REPLACED.
   Result<std::shared_ptr<const delta::Snapshot>> state(const delta::Snapshot& target,
