@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "cdf/plan.h"
 #include "duck/connection.h"
+#include "sql/duckdb_printer.h"
 #include "sql/expr.h"
 #include "sql/parser.h"
 
@@ -91,13 +92,22 @@ void hide_feed_columns(Schema* schema, Schema* hidden) {
   }
 }
 
-std::string feed_events(const std::string& query, const std::vector<std::string>& keys,
-                        const cdc::Declaration& declaration) {
+Result<std::string> feed_events(const std::string& query, const std::vector<std::string>& keys,
+                                const cdc::Declaration& declaration) {
   const auto& sequence = declaration.clauses.sequence_by;
   const bool by_commit_alone = sequence && is_commit_column(*sequence);
   constexpr const char* kGivenAgain = "__strandline_given_again";
   std::string partition = cdf::kCommitVersionColumn;
   for (const auto& key : keys) partition += ", " + duck::quote_name(key);
+  if (sequence && !begins_with_commit(sequence)) {
+    SL_ASSIGN(const auto time, sql::print_duckdb(*sequence));
+    return fmt::format(
+        "SELECT * EXCLUDE ({0}, {0}_then) FROM (SELECT *, bool_or({1} IN ('insert', "
+        "'update_postimage')) OVER (PARTITION BY {2}) AS {0}, bool_or({1} IN ('insert', "
+        "'update_postimage')) OVER (PARTITION BY {2}, {4}) AS {0}_then FROM ({3})) "
+        "WHERE NOT ({0} AND {1} = 'update_preimage') AND NOT ({0}_then AND {1} = 'delete')",
+        kGivenAgain, cdf::kChangeTypeColumn, partition, query, time);
+  }
   return fmt::format(
       "SELECT * EXCLUDE ({0}) FROM (SELECT *, bool_or({1} IN ('insert', 'update_postimage')) OVER "
       "(PARTITION BY {2}) AS {0} FROM ({3})) WHERE NOT ({0} AND {1} IN ({4}))",

@@ -25,9 +25,10 @@ void hide_feed_columns(Schema* schema, Schema* hidden);
 
 // The rows of a feed that are events: an update_preimage whose key is given again in the same
 // commit, by an insert or an update_postimage, is none. Neither is such a delete where SEQUENCE BY
-// is more than the commit: the row's own columns could order it after its successor.
-// keys: columns of the query.
-std::string feed_events(const std::string& query, const std::vector<std::string>& keys,
-                        const cdc::Declaration& declaration);
+// is more than the commit: the row's own columns could order it after its successor. Of a
+// BITEMPORAL target with a business time of the row's it is none if its key is given again at that
+// time. keys: columns of the query. Errors: those of printing SEQUENCE BY.
+Result<std::string> feed_events(const std::string& query, const std::vector<std::string>& keys,
+                                const cdc::Declaration& declaration);
 
 }  // namespace strandline::pipeline

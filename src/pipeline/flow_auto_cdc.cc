@@ -141,7 +141,7 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
   if (sources_.reads_feed()) {
     std::vector<std::string> keys;
     for (const auto& key : cdc_plan.keys) keys.push_back(key.name);
-    query = feed_events(query, keys, *declaration_);
+    SL_ASSIGN(query, feed_events(query, keys, *declaration_));
   }
   SL_ASSIGN(const auto events, expected_events(cdc_plan, query, plan, &execution));
   relations.source = "(" + events + ")";

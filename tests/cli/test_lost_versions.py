@@ -196,3 +196,21 @@ def test_streams_of_what_is_appended_pass_over_lost_files(tmp_path):
     assert [warning["code"] for warning in run.report["warnings"]] == ["STREAM_DATA_LOSS"]
     assert p.rows("SELECT id FROM h ORDER BY id") == [(1,), (3,)]
     assert p.completes().report["warnings"] == []
+
+
+def test_a_bitemporal_target_of_a_feed_ends_what_another_time_replaces(tmp_path):
+    """A delete whose key comes again in its commit: nothing at the same business time, else a delete."""
+    p = Follower(tmp_path, """CREATE STREAMING TABLE b;
+CREATE FLOW f AS AUTO CDC INTO b FROM STREAM src WITH (readChangeFeed=true, startingVersion=0)
+KEYS (id) SEQUENCE BY t SYSTEM SEQUENCE BY _commit_version COLUMNS (id, v) STORED AS BITEMPORAL;""")
+    p.sql("CREATE TABLE src (id INT, v INT, t INT); INSERT INTO src VALUES (1, 1, 30); INSERT OVERWRITE src VALUES (1, 2, 50)")
+    p.completes()
+    now = "SELECT v, __START_AT, __END_AT FROM b WHERE __SYSTEM_END_AT IS NULL ORDER BY __START_AT"
+    assert p.rows(now) == [(2, 50, None)]
+    p.sql("INSERT OVERWRITE src VALUES (1, 3, 50)")
+    p.completes()
+    assert p.rows(now) == [(3, 50, None)]
+    # What is updated goes on until its new time.
+    p.sql("UPDATE src SET v = 4, t = 70")
+    p.completes()
+    assert p.rows(now) == [(3, 50, 70), (4, 70, None)]
