@@ -56,7 +56,7 @@ class PropertyTest : public testing::Test {
 };
 
 TEST_F(PropertyTest, TablesEqualTheModelUnderAnyOrderAndBatching) {
-  const uint64_t wanted = number_from_environment("STRANDLINE_PROPERTY_HISTORIES", 5000);
+  const uint64_t wanted = number_from_environment("STRANDLINE_PROPERTY_HISTORIES", 3000);
   wanted_ = wanted;
   const uint64_t first_seed = number_from_environment("STRANDLINE_PROPERTY_SEED", 1);
   std::cout << "seed " << first_seed << ", " << wanted << " histories\n";
@@ -85,7 +85,7 @@ TEST_F(PropertyTest, TablesEqualTheModelUnderAnyOrderAndBatching) {
 
 // Few keys, so that events of their sequences come before and after what hands change.
 TEST_F(PropertyTest, RowsChangedByHandAmongEventsOfTheirSequences) {
-  wanted_ = number_from_environment("STRANDLINE_PROPERTY_HISTORIES", 5000);
+  wanted_ = number_from_environment("STRANDLINE_PROPERTY_HISTORIES", 3000);
   const uint64_t first_seed =
       number_from_environment("STRANDLINE_PROPERTY_SEED", std::random_device{}());
   std::cout << "seed " << first_seed << "\n";
