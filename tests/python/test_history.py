@@ -118,6 +118,29 @@ def test_rectangles_of_two_times(prices, tmp_path):
     pyplot.close("all")
 
 
+def test_labels_of_many_versions_do_not_cover_each_other(warehouse, pipeline):
+    from matplotlib import pyplot
+
+    warehouse.sql("""
+        CREATE TABLE changes (item INT, price DECIMAL(8,2), stock INT, valid INT, known INT);
+        INSERT INTO changes SELECT 1, id * 1.25, 1000 + id, 10 * (id * 7 % 12), 100 + CAST(pow(1.5, id) AS INT) FROM range(24)""")
+    folder = pipeline({"a.py": HEAD + """
+dp.create_streaming_table("prices")
+dp.create_auto_cdc_flow("prices", "changes", ["item"], "valid", system_sequence_by="known",
+                        except_column_list=["valid", "known"], stored_as_scd_type="bitemporal")
+"""})  # fmt: skip
+    strandline.Pipeline(folder, warehouse=warehouse.path).run()
+    history = warehouse.table("prices").history(1)
+    figure, ax = pyplot.subplots(figsize=(9.0, 5.5))
+    history.plot(ax=ax)
+    figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in ax.texts]
+    assert len(history) > 24 and 3 < len(boxes) < len(history)
+    covered = [(i, j) for i in range(len(boxes)) for j in range(i) if boxes[i].overlaps(boxes[j])]
+    assert not covered, [(ax.texts[i].get_text(), ax.texts[j].get_text()) for i, j in covered]
+    pyplot.close("all")
+
+
 def test_sequences_that_are_no_numbers(warehouse, pipeline):
     warehouse.sql("CREATE TABLE c (id INT, v STRING, a INT, b STRING); INSERT INTO c VALUES (1, 'x', 1, 'p'), (1, 'y', 1, 'q')")
     folder = pipeline({"a.py": HEAD + "dp.create_streaming_table('t')\ndp.create_auto_cdc_flow('t', 'c', ['id'], struct('a', 'b'),"

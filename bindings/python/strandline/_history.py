@@ -229,6 +229,13 @@ def _room(ax: Any, width: float, points: float) -> int:
     return int(inches * 72 / (points * 0.62))
 
 
+def _lines(ax: Any, height: float, points: float) -> int:
+    """How many lines of text fit into that height of the axis."""
+    low, high = ax.get_ylim()
+    inches = ax.figure.get_figheight() * 0.75 * height / (high - low)
+    return int((inches * 72 - 3) / (points * 1.3))
+
+
 def _draw_lines(title: str, rows: list[dict[str, Any]], names: list[str], ax: Any) -> Any:
     ax = _axes(ax, 1.1 + 0.42 * len(names))
     scale = _Scale(rows, _START, _END)
@@ -280,10 +287,13 @@ def _draw_rectangles(title: str, rows: list[dict[str, Any]], names: list[str], a
         superseded = row[_SYSTEM_END] is not None
         ax.add_patch(Rectangle((x[0], y[0]), x[1] - x[0], y[1] - y[0], fill=False, edgecolor="0.35", linewidth=0.9,
                                hatch="//" if superseded else None, alpha=0.35 if superseded else 1, zorder=3))  # fmt: skip
-        room = _room(ax, x[1] - x[0], 9)
-        if room:
-            lines = [_short(f"{name}: {_text(row[name])}" if len(changing) > 1 else row[name], room) for name in changing[:6]]
-            ax.text(sum(x) / 2, sum(y) / 2, "\n".join(lines), ha="center", va="center", fontsize=9, clip_on=True, zorder=4,
+        # What does not fit would lie on the labels of the versions around it.
+        room, most = _room(ax, x[1] - x[0], 9), min(6, _lines(ax, y[1] - y[0], 9))
+        named = [(name if len(changing) > 1 else "", _short(row[name])) for name in changing[:most]]
+        lines = [f"{name}: {value}" if name and len(name) + 2 + len(value) <= room else value for name, value in named]
+        if lines and room >= min(3, max(map(len, lines))):
+            label = "\n".join(_short(line, room) for line in lines)
+            ax.text(sum(x) / 2, sum(y) / 2, label, ha="center", va="center", fontsize=9, clip_on=True, zorder=4,
                     parse_math=False, bbox={"facecolor": color, "edgecolor": "none", "pad": 1.5})  # fmt: skip
     return _finished(ax, title + "\nhatched: no longer believed")
 
