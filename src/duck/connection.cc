@@ -436,7 +436,14 @@ Error engine_error(duckdb_error_type type, const char* message) {
     text += "\nCheck the rights of that file and its folder.";
   }
   if (type == DUCKDB_ERROR_OUT_OF_MEMORY) {
-    text += "\nGive the program more memory (--memory-limit), fewer threads, or disk for spilling.";
+    code = "OUT_OF_MEMORY";
+    // Without the engine's class and its advice, which names settings of its own.
+    constexpr std::string_view kClass = "Out of Memory Error: ";
+    if (text.starts_with(kClass)) text.erase(0, kClass.size());
+    text.erase(std::min(text.find("\n\nPossible solutions"), text.size()));
+    text +=
+        "\nGive the program more memory (--memory-limit), fewer threads (--threads), or disk for "
+        "spilling.";
   }
   return Error{kind_of(type), std::move(code), without_secrets(std::move(text)), {}};
 }

@@ -227,6 +227,19 @@ TEST_F(ConnectionTest, WhatTheSystemRefusesHasItsName) {
   EXPECT_EQ(error_of("SELECT 'No space left on device'::INT").code, "ENGINE_ERROR");
 }
 
+TEST_F(ConnectionTest, OutOfMemoryHasItsName) {
+  ASSERT_TRUE(connection_->execute("SET memory_limit = '1MB'").ok());
+  const Error full = error_of("SELECT list(range) FROM range(10000000)");
+  const Error refused = engine_error(DUCKDB_ERROR_INVALID, "std::bad_alloc");
+  for (const Error& error : {full, refused}) {
+    EXPECT_EQ(error.kind, ErrorKind::kIo) << error.message;
+    EXPECT_EQ(error.code, "OUT_OF_MEMORY") << error.message;
+    EXPECT_THAT(error.message, testing::AllOf(HasSubstr("--memory-limit"), HasSubstr("--threads"),
+                                              testing::Not(HasSubstr("Error:")),
+                                              testing::Not(HasSubstr("Possible solutions"))));
+  }
+}
+
 TEST_F(ConnectionTest, PublicNamesPassThrough) {
   const Error error = error_of("SELECT error('[AUTOCDC_X.NULL_KEY] key id is null')");
   EXPECT_EQ(error.kind, ErrorKind::kInvalidData);

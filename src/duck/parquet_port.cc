@@ -410,10 +410,10 @@ class CheckpointReader {
       return {};
     };
     Status done = stream(connection_, sql, on_columns, on_chunk);
-    if (!done.ok() && done.error().code == "ENGINE_ERROR") {
-      return unreadable(std::move(done).error());
-    }
-    return done;
+    if (done.ok()) return done;
+    const std::string& code = done.error().code;
+    if (code != "ENGINE_ERROR" && code != "OUT_OF_MEMORY") return done;
+    return unreadable(std::move(done).error());
   }
 
   Connection& connection_;

@@ -338,7 +338,8 @@ Error Relations::explain(Error error, duck::Connection& connection) const {
                                             read.files, error);
     if (better) return *std::move(better);
   }
-  if (error.code != "ENGINE_ERROR") return error;
+  // A damaged file may ask for more memory than there is.
+  if (error.code != "ENGINE_ERROR" && error.code != "OUT_OF_MEMORY") return error;
   for (const auto& plan : change_plans_) {
     auto better = cdf::find_missing_file(store_.get(), plan);
     if (better) return *std::move(better);

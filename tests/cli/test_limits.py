@@ -33,3 +33,10 @@ def test_limit_of_file_sizes(tmp_path, name):
     assert files_of(folder) == before
     assert query(tmp_path, "SELECT count(*) AS n, sum(id) AS s FROM t") == [{"n": 5000, "s": 12497500}]
     query(tmp_path, statement)
+
+
+def test_out_of_memory(tmp_path):
+    with pytest.raises(SqlError) as refused:
+        query(tmp_path, "SELECT collect_list(id) AS l FROM range(100000000)", arguments=["--memory-limit", "250MB"])
+    for word in ("[OUT_OF_MEMORY]", "--memory-limit", "--threads"):
+        assert word in str(refused.value)
