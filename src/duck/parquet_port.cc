@@ -362,9 +362,15 @@ class CheckpointReader {
       // Of Parquet's own encodings (thrift, RLE) the engine throws errors without a class.
       case ErrorKind::kInternal:
         return true;
-      case ErrorKind::kIo:
-        // An offset in the file that leads behind its end.
-        return error.message.find("Could not read enough bytes") != std::string::npos;
+      case ErrorKind::kIo: {
+        // Of a schema that cannot be, too, the engine says "IO Error"; what the system refused it
+        // says of a file that it names, as it does of an offset that leads behind the file's end.
+        const auto says = [&](const char* text) {
+          return error.message.find(text) != std::string::npos;
+        };
+        if (error.code == "OUT_OF_MEMORY" || says("No files found")) return false;
+        return !says("file \"") || says("Could not read enough bytes");
+      }
       default:
         return false;
     }
