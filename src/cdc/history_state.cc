@@ -138,14 +138,18 @@ void HistoryProgram::find_needed_type1() {
   const std::vector<Leaf> all = leaves("e");
   for (size_t j = 0; j < all.size(); ++j) {
     std::string last = still_gives(j);
-    // A struct is where one of its fields is.
+    std::string value = fmt::format("CASE WHEN {} THEN l{}", last, j);
+    // A struct is where one of its fields is. What it is itself a later event says, if this one
+    // no longer does: kept is then what the fields need, the same whatever the event once gave.
     for (size_t i = j + 1; all[j].is_struct && i < all.size(); ++i) {
-      if (all[i].path.starts_with(all[j].path + ".")) last += " OR " + still_gives(i);
+      if (!all[i].path.starts_with(all[j].path + ".")) continue;
+      last += " OR " + still_gives(i);
+      value += fmt::format(" WHEN {} AND l{} IS NOT NULL THEN true", still_gives(i), i);
     }
     last = "(" + last + ")";
     gives += fmt::format(", {} AS l{}, CASE WHEN {} THEN m.place END AS g{}", all[j].value, j,
                          given(all[j], "e"), j);
-    kept += fmt::format(", CASE WHEN {0} THEN l{1} END AS l{1}, {0} AS g{1}", last, j);
+    kept += fmt::format(", {} END AS l{}, {} AS g{}", value, j, last, j);
     contributes += " OR " + last;
   }
   make_table("diff", "counting",

@@ -126,7 +126,7 @@ WHERE base IS NULL OR place >= base;
 
 -- make __strandline_cdc_patches
 SELECT * FROM (
-  SELECT c0, seq, place = last_place OR false OR (coalesce(g0 = max(g0) OVER k, false)) OR (coalesce(g1 = max(g1) OVER k, false)) AS counts, CASE WHEN (coalesce(g0 = max(g0) OVER k, false)) THEN l0 END AS l0, (coalesce(g0 = max(g0) OVER k, false)) AS g0, CASE WHEN (coalesce(g1 = max(g1) OVER k, false)) THEN l1 END AS l1, (coalesce(g1 = max(g1) OVER k, false)) AS g1
+  SELECT c0, seq, place = last_place OR false OR (coalesce(g0 = max(g0) OVER k, false)) OR (coalesce(g1 = max(g1) OVER k, false)) AS counts, CASE WHEN coalesce(g0 = max(g0) OVER k, false) THEN l0 END AS l0, (coalesce(g0 = max(g0) OVER k, false)) AS g0, CASE WHEN coalesce(g1 = max(g1) OVER k, false) THEN l1 END AS l1, (coalesce(g1 = max(g1) OVER k, false)) AS g1
   FROM (SELECT m.c0, m.seq, m.place, m.last_place, e.c2 AS l0, CASE WHEN ((e.c2) IS NOT NULL OR coalesce(array_contains(e.nulls, 'city'), false)) THEN m.place END AS g0, e.c1 AS l1, CASE WHEN ((e.c1) IS NOT NULL OR coalesce(array_contains(e.nulls, 'name'), false)) THEN m.place END AS g1 FROM __strandline_cdc_counting AS m JOIN __strandline_cdc_entries AS e ON e.rowid = m.p)
   WINDOW k AS (PARTITION BY c0))
 WHERE counts;

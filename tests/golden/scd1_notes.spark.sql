@@ -122,7 +122,7 @@ WHERE base IS NULL OR place >= base;
 
 -- make __strandline_cdc_patches
 SELECT * FROM (
-  SELECT c2, seq, place = last_place OR false OR (coalesce(g0 = max(g0) OVER k, false)) OR (coalesce(g1 = max(g1) OVER k, false)) AS counts, CASE WHEN (coalesce(g0 = max(g0) OVER k, false)) THEN l0 END AS l0, (coalesce(g0 = max(g0) OVER k, false)) AS g0, CASE WHEN (coalesce(g1 = max(g1) OVER k, false)) THEN l1 END AS l1, (coalesce(g1 = max(g1) OVER k, false)) AS g1
+  SELECT c2, seq, place = last_place OR false OR (coalesce(g0 = max(g0) OVER k, false)) OR (coalesce(g1 = max(g1) OVER k, false)) AS counts, CASE WHEN coalesce(g0 = max(g0) OVER k, false) THEN l0 END AS l0, (coalesce(g0 = max(g0) OVER k, false)) AS g0, CASE WHEN coalesce(g1 = max(g1) OVER k, false) THEN l1 END AS l1, (coalesce(g1 = max(g1) OVER k, false)) AS g1
   FROM (SELECT m.c2, m.seq, m.place, m.last_place, e.c3 AS l0, CASE WHEN ((e.c3) IS NOT NULL OR coalesce(array_contains(e.nulls, 'name'), false)) THEN m.place END AS g0, e.c4 AS l1, CASE WHEN ((e.c4) IS NOT NULL OR coalesce(array_contains(e.nulls, 'seq'), false)) THEN m.place END AS g1 FROM __strandline_cdc_counting AS m JOIN __strandline_cdc_entries AS e ON e.rowid = m.p)
   WINDOW k AS (PARTITION BY c2))
 WHERE counts;

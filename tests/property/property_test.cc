@@ -1,7 +1,7 @@
 // AUTO CDC against the reference model on random histories.
 //
 //   STRANDLINE_PROPERTY_HISTORIES=100000  how many key histories (default 5,000)
-//   STRANDLINE_PROPERTY_SEED=42           the first seed; printed, random by default
+//   STRANDLINE_PROPERTY_SEED=42           the first seed (default 1); printed
 //
 // Each scenario has a seed of its own, one after the other, so that a run can be split, or go on
 // where it was stopped: with the next seed, as printed, and as many histories as are left. How many
@@ -56,7 +56,7 @@ class PropertyTest : public testing::Test {
 };
 
 TEST_F(PropertyTest, TablesEqualTheModelUnderAnyOrderAndBatching) {
-  const uint64_t wanted = number_from_environment("STRANDLINE_PROPERTY_HISTORIES", 3000);
+  const uint64_t wanted = number_from_environment("STRANDLINE_PROPERTY_HISTORIES", 5000);
   wanted_ = wanted;
   const uint64_t first_seed = number_from_environment("STRANDLINE_PROPERTY_SEED", 1);
   std::cout << "seed " << first_seed << ", " << wanted << " histories\n";
@@ -85,9 +85,8 @@ TEST_F(PropertyTest, TablesEqualTheModelUnderAnyOrderAndBatching) {
 
 // Few keys, so that events of their sequences come before and after what hands change.
 TEST_F(PropertyTest, RowsChangedByHandAmongEventsOfTheirSequences) {
-  wanted_ = number_from_environment("STRANDLINE_PROPERTY_HISTORIES", 3000);
-  const uint64_t first_seed =
-      number_from_environment("STRANDLINE_PROPERTY_SEED", std::random_device{}());
+  wanted_ = number_from_environment("STRANDLINE_PROPERTY_HISTORIES", 5000);
+  const uint64_t first_seed = number_from_environment("STRANDLINE_PROPERTY_SEED", 1);
   std::cout << "seed " << first_seed << "\n";
   constexpr uint64_t kOneOf = 20;
   uint64_t histories = 0;

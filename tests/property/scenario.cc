@@ -425,6 +425,8 @@ class Runner {
                                      [](const Column& column) { return column.comes_or_goes(); });
     if (evolves) return std::nullopt;  // an old event read again would give columns it did not have
     for (const int flow : flows()) {
+      const Result<duck::Rows> before = lake_.state_rows();
+      if (!before.ok()) return "state: " + before.error().message;
       const Result<test::BatchOutcome> again =
           deliver(scenario_.batches.size(), flow, of_flow(all, flow));
       if (!again.ok()) return "redelivery: " + again.error().code + ": " + again.error().message;
@@ -432,15 +434,32 @@ class Runner {
           again->metrics.num_deleted_rows != 0) {
         return fmt::format(
             "redelivery of everything wrote {} and removed {} target rows, wrote {} and removed {} "
-            "state rows; metrics {} and {}",
+            "state rows; metrics {} and {}{}",
             again->target_new, again->target_dead, again->state_new, again->state_dead,
-            again->metrics.num_upserted_rows, again->metrics.num_deleted_rows);
+            again->metrics.num_upserted_rows, again->metrics.num_deleted_rows,
+            changed_rows(*before, lake_.state_rows()));
       }
     }
     return std::nullopt;
   }
 
  private:
+  // The rows that are in one of them alone, as lines.
+  static std::string changed_rows(const duck::Rows& before, const Result<duck::Rows>& after) {
+    if (!after.ok()) return "\n  state: " + after.error().message;
+    std::string text;
+    const auto list = [&](const char* mark, const duck::Rows& rows, const duck::Rows& others) {
+      for (const auto& row : rows.rows) {
+        if (std::find(others.rows.begin(), others.rows.end(), row) != others.rows.end()) continue;
+        text += fmt::format("\n  {}", mark);
+        for (const auto& value : row) text += " | " + value.value_or("null");
+      }
+    };
+    list("-", before, *after);
+    list("+", *after, before);
+    return text;
+  }
+
   std::vector<int> flows() const {
     return scenario_.two_flows ? std::vector<int>{0, 1} : std::vector<int>{0};
   }
