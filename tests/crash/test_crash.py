@@ -194,6 +194,7 @@ def stopped_run(folder):
     """A run frozen in its middle."""
     process = started(start(folder))
     process.send_signal(signal.SIGSTOP)
+    assert process.poll() is None, "the run ended before it could be stopped"
     return process
 
 
