@@ -161,20 +161,34 @@ WHERE e.src = {batch} AND ((e.kind = 0 AND k.kind IN (7, 8)) OR (e.kind = 3 AND 
 void HistoryProgram::add_what_wins(const std::string& only_if) {
   const std::vector<Leaf> news = leaves("e"), known = leaves("k");
   std::string wins, patch, any;
-  for (size_t j = 0; j < news.size(); ++j) {
-    wins +=
-        fmt::format(", max(CASE WHEN {} AND NOT {} THEN 1 ELSE 0 END) = 0 AND {} AS b{}",
-                    given(known[j], "k"), greater(news[j].value, known[j].value, news[j].type),
-                    fmt::format("max(CASE WHEN {} THEN 1 ELSE 0 END) = 1", given(news[j], "e")), j);
-    std::string gives = fmt::format("w.b{}", j);
-    // A struct is where one of its fields is.
-    for (size_t i = j + 1; news[j].is_struct && i < news.size(); ++i) {
-      if (news[i].path.starts_with(news[j].path + "."))
-        gives += fmt::format(" OR (w.b{} AND ({}) IS NOT NULL)", i, news[i].value);
+  const auto add_win = [&](size_t j, const std::string& known_gives, const std::string& is_greater,
+                           const std::string& news_gives) {
+    wins += fmt::format(
+        ", max(CASE WHEN {} AND NOT {} THEN 1 ELSE 0 END) = 0 AND max(CASE WHEN {} THEN 1 ELSE 0 "
+        "END) = 1 AS b{}",
+        known_gives, is_greater, news_gives, j);
+  };
+  for (const LeafRange& range : leaf_ranges()) {
+    const std::string of_column = column(range.column);
+    for (size_t j = range.first; j < range.end; ++j) {
+      std::string gives = fmt::format("w.b{}", j);
+      if (settles_whole(range.column)) {
+        add_win(j, given_any(range, known, "k"),
+                greater("e." + of_column, "k." + of_column, plan_.columns[range.column].type),
+                given(news[j], "e"));
+      } else {
+        add_win(j, given(known[j], "k"), greater(news[j].value, known[j].value, news[j].type),
+                given(news[j], "e"));
+        // A struct is where one of its fields is.
+        for (size_t i = j + 1; news[j].is_struct && i < range.end; ++i) {
+          if (news[i].path.starts_with(news[j].path + "."))
+            gives += fmt::format(" OR (w.b{} AND ({}) IS NOT NULL)", i, news[i].value);
+        }
+      }
+      patch += fmt::format(", CASE WHEN {0} THEN {1} END AS l{2}, ({0}) AS g{2}", gives,
+                           news[j].value, j);
+      any += fmt::format("{}w.b{}", j == 0 ? "" : " OR ", j);
     }
-    patch +=
-        fmt::format(", CASE WHEN {0} THEN {1} END AS l{2}, ({0}) AS g{2}", gives, news[j].value, j);
-    any += fmt::format("{}w.b{}", j == 0 ? "" : " OR ", j);
   }
   if (news.empty()) return;
   make_table("settle", "winning",

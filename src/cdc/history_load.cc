@@ -65,6 +65,24 @@ std::vector<Leaf> HistoryProgram::leaves(const std::string& alias) const {
   return all;
 }
 
+std::vector<HistoryProgram::LeafRange> HistoryProgram::leaf_ranges() const {
+  std::vector<LeafRange> ranges;
+  size_t number = 0;
+  for (const size_t i : values_) {
+    const size_t first = number;
+    number += leaves_of(*this, plan_.columns[i].name, column(i), plan_.columns[i].type).size();
+    ranges.push_back({i, first, number});
+  }
+  return ranges;
+}
+
+std::string HistoryProgram::given_any(const LeafRange& range, const std::vector<Leaf>& leaves,
+                                      const std::string& alias) const {
+  std::vector<std::string> parts;
+  for (size_t j = range.first; j < range.end; ++j) parts.push_back(given(leaves[j], alias));
+  return "(" + join(parts, " OR ") + ")";
+}
+
 std::string HistoryProgram::given(const Leaf& leaf, const std::string& alias) const {
   return fmt::format("(({}) IS NOT NULL OR {})", leaf.value,
                      list_has(prefix(alias) + "nulls", leaf.path));

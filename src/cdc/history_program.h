@@ -84,6 +84,19 @@ class HistoryProgram : public ProgramBuilder {
   // --- leaves ----------------------------------------------------------------------------------
   // Leaves of all value columns of a row of `entries`.
   std::vector<Leaf> leaves(const std::string& alias) const;
+  // Of a value column the numbers of its leaves among those of leaves(), first to end.
+  struct LeafRange {
+    size_t column, first, end;
+  };
+  std::vector<LeafRange> leaf_ranges() const;
+  // Whether partial events that meet at one moment are settled by the column's whole value: of a
+  // struct that every flow gives whole. Then no row has a value that no event had.
+  bool settles_whole(size_t column) const {
+    return plan_.columns[column].type.id == TypeId::kStruct && !plan_.columns[column].by_leaves;
+  }
+  // Whether a partial event gives any leaf of the range.
+  std::string given_any(const LeafRange& range, const std::vector<Leaf>& leaves,
+                        const std::string& alias) const;
   // Whether a partial event gives the leaf.
   std::string given(const Leaf& leaf, const std::string& alias) const;
   // "x AS c1, " of all value columns.
@@ -153,8 +166,16 @@ class HistoryProgram : public ProgramBuilder {
   std::string covered() const;
   // Of each key, moment and kind the one entry that counts: the table `chosen`.
   void settle();
-  // Partial events of one moment: of each leaf the greatest value that one of them gives.
+  // Partial events of one moment: of each leaf the greatest value that one of them gives, of a
+  // column that settles whole what the event with the greatest value gives.
   void merge_partial_events();
+  // For merge_partial_events: columns l<j>, g<j> of the rows to merge, and of what they become.
+  struct Merging {
+    std::string inner, merged, unpacked, conflict;
+  };
+  void merge_leaf(const Leaf& leaf, size_t j, Merging* merging) const;
+  void merge_column(const LeafRange& range, const std::vector<Leaf>& leaves,
+                    Merging* merging) const;
   // A patch is what a partial update gives, leaf by leaf: l<j>, and g<j> for whether it is given.
   // Whether patch m says what entry k says.
   std::string same_patch(const std::string& m, const std::string& k) const;

@@ -68,32 +68,76 @@ FROM {places} AS p JOIN {entries} AS e ON e.rowid = p.entry WHERE p.n > 1 AND p.
   find_changed();
 }
 
+void HistoryProgram::merge_leaf(const Leaf& leaf, size_t j, Merging* merging) const {
+  const std::string value = fmt::format("l{}", j);
+  const std::string rank = rank_value(value, leaf.type);
+  merging->inner += fmt::format(", {} AS l{}, {} AS g{}", leaf.value, j, given(leaf, "e"), j);
+  merging->merged += fmt::format(", {} AS l{}, max(CASE WHEN g{} THEN 1 ELSE 0 END) = 1 AS g{}",
+                                 greatest(value, leaf.type), j, j, j);
+  merging->unpacked += fmt::format(", l{0}, g{0}", j);
+  merging->conflict += fmt::format(
+      " OR (count({0}) > 0 AND max(CASE WHEN g{1} AND {0} IS NULL THEN 1 ELSE 0 END) = 1) OR "
+      "min({2}) IS DISTINCT FROM max({2})",
+      value, j, rank);
+}
+
+void HistoryProgram::merge_column(const LeafRange& range, const std::vector<Leaf>& here,
+                                  Merging* merging) const {
+  const DataType& type = plan_.columns[range.column].type;
+  const std::string value = "v" + std::to_string(range.column);
+  const std::string is_given = fmt::format("h{}", range.column);
+  const std::string rank = rank_value(value, type);
+  merging->inner += fmt::format(", CASE WHEN {0} THEN e.{1} END AS {2}, {0} AS {3}",
+                                given_any(range, here, "e"), column(range.column), value, is_given);
+  // What is carried: the value, and of each leaf whether it is given.
+  Dialect::Members box{{"v", value}};
+  Dialect::Parts by{fmt::format("CASE WHEN {} THEN 1 ELSE 0 END", is_given), rank};
+  if (has_look_alikes(type)) by.push_back(spelling(value));
+  for (size_t j = range.first; j < range.end; ++j) {
+    merging->inner +=
+        fmt::format(", CASE WHEN {} THEN 1 ELSE 0 END AS g{}", given(here[j], "e"), j);
+    box.emplace_back(fmt::format("g{}", j), fmt::format("g{}", j));
+    by.push_back(fmt::format("g{}", j));
+  }
+  const std::string winner = fmt::format("x{}", range.column);
+  merging->merged +=
+      fmt::format(", {} AS {}", dialect_.box_of_greatest(dialect_.pack(box), by), winner);
+  size_t j = range.first;
+  for (const Leaf& leaf : leaves_of(*this, "", dialect_.member(winner, "v"), type)) {
+    merging->unpacked += fmt::format(", {} AS l{}, {} = 1 AS g{}", leaf.value, j,
+                                     dialect_.member(winner, fmt::format("g{}", j)), j);
+    ++j;
+  }
+  merging->conflict += fmt::format(
+      " OR (count({0}) > 0 AND max(CASE WHEN {1} AND {0} IS NULL THEN 1 ELSE 0 END) = 1) OR "
+      "min({2}) IS DISTINCT FROM max({2})",
+      value, is_given, rank);
+}
+
 void HistoryProgram::merge_partial_events() {
   const std::string any_tied =
       fmt::format("SELECT count(*) FROM {} WHERE n > 1 AND kind = 3", table("places"));
-  std::string inner, merged, conflict = "false";
   const std::vector<Leaf> here = leaves("e");
-  for (size_t j = 0; j < here.size(); ++j) {
-    const Leaf& leaf = here[j];
-    const std::string value = fmt::format("l{}", j);
-    const std::string rank = rank_value(value, leaf.type);
-    inner += fmt::format(", {} AS l{}, {} AS g{}", leaf.value, j, given(leaf, "e"), j);
-    merged += fmt::format(", {} AS l{}, max(CASE WHEN g{} THEN 1 ELSE 0 END) = 1 AS g{}",
-                          greatest(value, leaf.type), j, j, j);
-    conflict += fmt::format(
-        " OR (count({0}) > 0 AND max(CASE WHEN g{1} AND {0} IS NULL THEN 1 ELSE 0 END) = 1) OR "
-        "min({2}) IS DISTINCT FROM max({2})",
-        value, j, rank);
+  Merging merging;
+  merging.conflict = "false";
+  for (const LeafRange& range : leaf_ranges()) {
+    if (settles_whole(range.column)) {
+      merge_column(range, here, &merging);
+    } else {
+      for (size_t j = range.first; j < range.end; ++j) merge_leaf(here[j], j, &merging);
+    }
   }
   make_table("settle", "merged",
              fmt::format(R"(
-SELECT {at_key}, min(CASE WHEN src = {state} THEN entry END) AS known_entry, {conflict} AS conflict{merged}
-FROM (SELECT {p_key}, p.src, p.entry{inner} FROM {places} AS p JOIN {entries} AS e ON e.rowid = p.entry
-      WHERE p.n > 1 AND p.kind = 3)
-GROUP BY {at_key})",
+SELECT {at_key}, known_entry, conflict{unpacked}
+FROM (SELECT {at_key}, min(CASE WHEN src = {state} THEN entry END) AS known_entry, {conflict} AS conflict{merged}
+      FROM (SELECT {p_key}, p.src, p.entry{inner} FROM {places} AS p JOIN {entries} AS e ON e.rowid = p.entry
+            WHERE p.n > 1 AND p.kind = 3)
+      GROUP BY {at_key}))",
                          arg("at_key", key_and_moment()), arg("p_key", key_and_moment("p")),
-                         arg("state", kFromState), arg("conflict", "(" + conflict + ")"),
-                         arg("merged", merged), arg("inner", inner), arg("places", table("places")),
+                         arg("state", kFromState), arg("conflict", "(" + merging.conflict + ")"),
+                         arg("merged", merging.merged), arg("inner", merging.inner),
+                         arg("unpacked", merging.unpacked), arg("places", table("places")),
                          arg("entries", table("entries"))),
              any_tied);
   add_patches("settle", "merged", kMerged, "", any_tied);

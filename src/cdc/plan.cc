@@ -46,6 +46,20 @@ std::optional<bool> find_tracked(const std::map<std::string, bool>& tracked,
   return std::nullopt;
 }
 
+// Whether the clauses let a column of the source into the target.
+bool may_select(const sql::AutoCdcClauses& clauses, const std::string& name) {
+  if (!clauses.columns) return true;
+  const bool listed =
+      std::any_of(clauses.columns->names.begin(), clauses.columns->names.end(),
+                  [&](const sql::Name& listed_name) { return same_name(listed_name.text, name); });
+  return listed != clauses.columns->except;
+}
+
+// Whether the flow's upserts are partial updates.
+bool gives_partly(const sql::AutoCdcClauses& clauses) {
+  return clauses.ignore_null_updates || clauses.columns_to_update.has_value();
+}
+
 bool contains_name(const std::vector<std::string>& names, const std::string& name) {
   return std::any_of(names.begin(), names.end(),
                      [&](const std::string& other) { return same_name(name, other); });
@@ -78,7 +92,7 @@ class Planner {
     plan_.sequence_by = clauses_.sequence_by;
     plan_.system_sequence_type = source_.system_sequence_type;
     plan_.system_sequence_by = clauses_.system_sequence_by;
-    plan_.gives_partly = clauses_.ignore_null_updates || clauses_.columns_to_update.has_value();
+    plan_.gives_partly = gives_partly(clauses_);
     plan_.delete_when = clauses_.delete_when;
     plan_.truncate_when = clauses_.truncate_when;
 
@@ -332,9 +346,9 @@ class Planner {
     }
   }
 
-  // What this flow's partial updates give of a selected column that is not a key.
-  Gives gives(const std::string& name) const {
-    if (!plan_.gives_partly) return Gives::kAlways;
+  // What a flow's partial updates give of a selected column that is not a key.
+  Gives gives(const sql::AutoCdcClauses& clauses, const std::string& name) const {
+    if (!gives_partly(clauses)) return Gives::kAlways;
     const auto reads = [&](const sql::ExprPtr& expr) {
       if (expr == nullptr) return false;
       const std::vector<sql::Name> names = sql::columns_read(*expr);
@@ -345,12 +359,12 @@ class Planner {
                 same_name(read.text.substr(0, read.text.find('.')), name));
       });
     };
-    if (reads(clauses_.sequence_by) || reads(clauses_.system_sequence_by)) return Gives::kAlways;
-    if (clauses_.columns_to_update) {
-      return same_name(clauses_.columns_to_update->text, name) ? Gives::kAlways : Gives::kWhenNamed;
+    if (reads(clauses.sequence_by) || reads(clauses.system_sequence_by)) return Gives::kAlways;
+    if (clauses.columns_to_update) {
+      return same_name(clauses.columns_to_update->text, name) ? Gives::kAlways : Gives::kWhenNamed;
     }
-    if (!clauses_.ignore_null_columns) return Gives::kLeavesNotNull;
-    const sql::ColumnList& list = *clauses_.ignore_null_columns;
+    if (!clauses.ignore_null_columns) return Gives::kLeavesNotNull;
+    const sql::ColumnList& list = *clauses.ignore_null_columns;
     const bool listed = std::any_of(
         list.names.begin(), list.names.end(),
         [&](const sql::Name& listed_name) { return same_name(listed_name.text, name); });
@@ -627,7 +641,16 @@ class Planner {
     column.nullable = field.nullable;
     column.is_key = is_key(field.name);
     if (const Field* source = find_selected(field.name)) column.source = *source;
-    if (column.source && !column.is_key) column.gives = gives(field.name);
+    if (column.source && !column.is_key) column.gives = gives(clauses_, field.name);
+    // By what the clauses say alone, so that all flows into the table find the same.
+    const auto by_leaves = [&](const sql::AutoCdcClauses& clauses) {
+      return may_select(clauses, field.name) && gives(clauses, field.name) == Gives::kLeavesNotNull;
+    };
+    column.by_leaves =
+        !column.is_key && (by_leaves(clauses_) ||
+                           (target_.state && contains_name(target_.state->by_leaves, field.name)) ||
+                           std::any_of(target_.clauses_elsewhere.begin(),
+                                       target_.clauses_elsewhere.end(), by_leaves));
     column.generated = !column.source && target_.generated.count(field.name) > 0;
     const bool by_others =
         contains_name(target_.selected_elsewhere, field.name) ||
@@ -666,6 +689,8 @@ class Planner {
       if (!column.source) continue;
       if (!contains_name(spec.selected_ever, column.name))
         spec.selected_ever.push_back(column.name);
+      if (column.by_leaves && !contains_name(spec.by_leaves, column.name))
+        spec.by_leaves.push_back(column.name);
       if (has_intervals() && !column.is_key && !find_tracked(spec.tracked, column.name)) {
         spec.tracked[column.name] = column.tracked;
       }

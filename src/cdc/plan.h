@@ -81,7 +81,8 @@ struct StateSpec {
   std::optional<std::string> sequence_column;
   bool truncates = false;  // some flow has APPLY AS TRUNCATE WHEN, so there may be a truncate mark
   bool partial = false;    // some flow gives partial updates, so there may be kPartial events
-  bool edited = false;     // the target was changed by hand, so there may be hand events
+  std::vector<std::string> by_leaves;  // columns of which some flow has given single leaves
+  bool edited = false;  // the target was changed by hand, so there may be hand events
 
   std::string to_json() const;
   // Errors: kCorrupt "STATE_SPEC".
@@ -102,6 +103,8 @@ struct TargetFacts {
   std::set<std::string> generated;
   // Columns that other flows into the table select, whether or not they have run.
   std::vector<std::string> selected_elsewhere;
+  // What the other flows into the table declare, whether or not they have run.
+  std::vector<sql::AutoCdcClauses> clauses_elsewhere;
   // Whether `existing` may hold rows; only an empty (or new) table can begin with its sequences in
   // the target alone (StateSpec::sequence_column).
   bool has_rows = true;
@@ -122,6 +125,9 @@ struct PlanColumn {
   std::optional<DataType> existing;  // its type in the table as it stands, if it is there
   std::optional<DataType> existing_state;  // likewise in the state table
   Gives gives = Gives::kAlways;
+  // Some flow gives, gave or may give single leaves of it, so partial events that meet are merged
+  // leaf by leaf; else the greatest value given counts whole (section 7).
+  bool by_leaves = false;
   // Of columns that are not owned. A row keeps its value while it lives.
   sql::ExprPtr default_value;  // of a new row; null: it has none
   bool generated = false;      // the table computes it from the row, programs write null

@@ -86,6 +86,12 @@ std::string StateSpec::to_json() const {
     json.key("partial");
     json.value(true);
   }
+  if (!by_leaves.empty()) {
+    json.key("byLeaves");
+    json.begin_array();
+    for (const std::string& name : by_leaves) json.value(name);
+    json.end_array();
+  }
   if (edited) {
     json.key("edited");
     json.value(true);
@@ -148,6 +154,9 @@ Result<StateSpec> StateSpec::from_json(const std::string& text) {
   }
   if (const Json* selected = json.get("selectedEver")) {
     for (const Json& name : selected->items()) spec.selected_ever.push_back(name.text());
+  }
+  if (const Json* names = json.get("byLeaves")) {
+    for (const Json& name : names->items()) spec.by_leaves.push_back(name.text());
   }
   if (const Json* column = json.get("sequenceColumn")) spec.sequence_column = column->text();
   if (const Json* truncates = json.get("truncates"))

@@ -186,6 +186,7 @@ Result<cdc::TargetFacts> FlowRun::target_facts(const delta::Snapshot& target,
   facts.type_widening = target.property_is_true(kTypeWidening) ||
                         (target_->widens_types() && !checkpoint_->unfinished());
   facts.selected_elsewhere = selected_elsewhere_;
+  facts.clauses_elsewhere = clauses_elsewhere_;
   if (current) facts.existing = target.schema;
   if (takes_snapshots()) {
     // What a snapshot flow remembers besides its versions stands in the target.

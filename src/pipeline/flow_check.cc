@@ -202,6 +202,15 @@ std::vector<std::string> FlowRun::selected() const {
   return names;
 }
 
+void FlowRun::set_other_flows(const std::vector<const FlowRun*>& others) {
+  selected_elsewhere_.clear();
+  clauses_elsewhere_.clear();
+  for (const FlowRun* other : others) {
+    for (auto& name : other->selected()) selected_elsewhere_.push_back(std::move(name));
+    if (other->declaration_) clauses_elsewhere_.push_back(other->declaration_->clauses);
+  }
+}
+
 Status FlowRun::check_sources_complete(bool allow_missing) {
   later_starts_.clear();
   if (!checkpoint_) return {};  // it cannot be read: the flow fails

@@ -73,11 +73,9 @@ class FlowRun {
 
   // After check(): the columns that an AUTO CDC flow selects, as far as they are known.
   std::vector<std::string> selected() const;
-  // What other flows into the same target select, before anything runs: such columns are theirs
+  // The other flows into the same target, before anything runs: the columns they select are theirs
   // even if they bring nothing for a long time.
-  void set_selected_elsewhere(std::vector<std::string> names) {
-    selected_elsewhere_ = std::move(names);
-  }
+  void set_other_flows(const std::vector<const FlowRun*>& others);
 
   // Files and versions consumed before, or needed from a stream's start on, that the sources no
   // longer have: what a full refresh cannot read again. Error MISSING_SOURCE; allow_missing: only
@@ -235,6 +233,7 @@ class FlowRun {
   std::optional<Facts> facts_;
   std::optional<cdc::StateSpec> declared_;  // what check() found the declaration to mean
   std::vector<std::string> selected_elsewhere_;
+  std::vector<sql::AutoCdcClauses> clauses_elsewhere_;
   std::optional<Target> target_;
   std::optional<FlowCheckpoint> checkpoint_;
   bool checked_ = false;

@@ -437,12 +437,12 @@ class Update {
       return false;
     }
     for (auto& run : runs_) {
-      std::vector<std::string> elsewhere;
+      std::vector<const FlowRun*> others;
       for (const auto& other : runs_) {
-        if (other == run || other->flow().target != run->flow().target) continue;
-        for (auto& name : other->selected()) elsewhere.push_back(std::move(name));
+        if (other != run && other->flow().target == run->flow().target)
+          others.push_back(other.get());
       }
-      run->set_selected_elsewhere(std::move(elsewhere));
+      run->set_other_flows(others);
     }
     if (options_.dry_run) {
       for (auto& [run, error] : check_failures_) fail(error);

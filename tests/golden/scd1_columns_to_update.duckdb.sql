@@ -68,10 +68,11 @@ SELECT DISTINCT x.c0, x.seq FROM __strandline_cdc_tied AS x JOIN __strandline_cd
 
 -- make __strandline_cdc_merged
 -- only if SELECT count(*) FROM __strandline_cdc_places WHERE n > 1 AND kind = 3
-SELECT c0, seq, min(CASE WHEN src = 0 THEN entry END) AS known_entry, (false OR (count(l0) > 0 AND max(CASE WHEN g0 AND l0 IS NULL THEN 1 ELSE 0 END) = 1) OR min(l0) IS DISTINCT FROM max(l0) OR (count(l1) > 0 AND max(CASE WHEN g1 AND l1 IS NULL THEN 1 ELSE 0 END) = 1) OR min(l1) IS DISTINCT FROM max(l1)) AS conflict, arg_max(l0, l0) AS l0, max(CASE WHEN g0 THEN 1 ELSE 0 END) = 1 AS g0, arg_max(l1, l1) AS l1, max(CASE WHEN g1 THEN 1 ELSE 0 END) = 1 AS g1
-FROM (SELECT p.c0, p.seq, p.src, p.entry, e.c2 AS l0, ((e.c2) IS NOT NULL OR coalesce(list_contains(e.nulls, 'city'), false)) AS g0, e.c1 AS l1, ((e.c1) IS NOT NULL OR coalesce(list_contains(e.nulls, 'name'), false)) AS g1 FROM __strandline_cdc_places AS p JOIN __strandline_cdc_entries AS e ON e.rowid = p.entry
-      WHERE p.n > 1 AND p.kind = 3)
-GROUP BY c0, seq;
+SELECT c0, seq, known_entry, conflict, l0, g0, l1, g1
+FROM (SELECT c0, seq, min(CASE WHEN src = 0 THEN entry END) AS known_entry, (false OR (count(l0) > 0 AND max(CASE WHEN g0 AND l0 IS NULL THEN 1 ELSE 0 END) = 1) OR min(l0) IS DISTINCT FROM max(l0) OR (count(l1) > 0 AND max(CASE WHEN g1 AND l1 IS NULL THEN 1 ELSE 0 END) = 1) OR min(l1) IS DISTINCT FROM max(l1)) AS conflict, arg_max(l0, l0) AS l0, max(CASE WHEN g0 THEN 1 ELSE 0 END) = 1 AS g0, arg_max(l1, l1) AS l1, max(CASE WHEN g1 THEN 1 ELSE 0 END) = 1 AS g1
+      FROM (SELECT p.c0, p.seq, p.src, p.entry, e.c2 AS l0, ((e.c2) IS NOT NULL OR coalesce(list_contains(e.nulls, 'city'), false)) AS g0, e.c1 AS l1, ((e.c1) IS NOT NULL OR coalesce(list_contains(e.nulls, 'name'), false)) AS g1 FROM __strandline_cdc_places AS p JOIN __strandline_cdc_entries AS e ON e.rowid = p.entry
+            WHERE p.n > 1 AND p.kind = 3)
+      GROUP BY c0, seq);
 
 -- change __strandline_cdc_entries
 -- only if SELECT count(*) FROM __strandline_cdc_places WHERE n > 1 AND kind = 3

@@ -123,7 +123,7 @@ std::optional<Value> last_truncate(const std::vector<Event>& events) {
 
 void add_leaves(const Value* value, const Shape& shape, std::vector<Value>* leaves) {
   const bool is_null = value == nullptr || value->kind == Value::Kind::kNull;
-  if (!shape.is_struct) {
+  if (!shape.is_struct || shape.is_one_leaf) {
     leaves->push_back(is_null ? Value{} : *value);
     return;
   }
@@ -135,15 +135,31 @@ void add_leaves(const Value* value, const Shape& shape, std::vector<Value>* leav
 
 Value from_leaves(const Shape& shape, const std::vector<std::optional<Value>>& leaves, size_t* at) {
   const Value first = leaves[(*at)++].value_or(Value{});
-  if (!shape.is_struct) return first;
+  if (!shape.is_struct || shape.is_one_leaf) return first;
   std::vector<Value> parts;
   for (const Shape& field : shape.fields) parts.push_back(from_leaves(field, leaves, at));
   return first.kind == Value::Kind::kNull ? Value{}
                                           : Value::nested(Value::Kind::kStruct, std::move(parts));
 }
 
-bool less_leaf(const Value& a, const Value& b) {
-  const int order = compare(a, b);
+// Of each leaf of the columns what it is compared by.
+void add_leaf_shapes(const Shape& shape, std::vector<Shape>* leaves) {
+  if (!shape.is_struct || shape.is_one_leaf) {
+    leaves->push_back(shape);
+    return;
+  }
+  leaves->emplace_back();
+  for (const Shape& field : shape.fields) add_leaf_shapes(field, leaves);
+}
+
+std::vector<Shape> leaf_shapes(const Columns& columns) {
+  std::vector<Shape> leaves;
+  for (const Shape& shape : columns.shapes) add_leaf_shapes(shape, &leaves);
+  return leaves;
+}
+
+bool less_leaf(const Value& a, const Value& b, const Shape& shape) {
+  const int order = compare_by_name(a, b, shape);
   return order != 0 ? order < 0 : a.spelled < b.spelled;
 }
 
@@ -163,8 +179,8 @@ bool keep_winning(const Shape& shape, const Event& event, const std::vector<bool
   const size_t own = (*at)++;
   const auto& leaf = event.leaves[own];
   bool has_field = false;
-  for (const Shape& field : shape.fields)
-    has_field = keep_winning(field, event, wins, at, left) || has_field;
+  for (size_t i = 0; i < (shape.is_one_leaf ? 0 : shape.fields.size()); ++i)
+    has_field = keep_winning(shape.fields[i], event, wins, at, left) || has_field;
   if (wins[own] || has_field) (*left)[own] = leaf;
   return has_field || (wins[own] && leaf && leaf->kind != Value::Kind::kNull);
 }
@@ -176,6 +192,7 @@ std::vector<Event> winning(const std::vector<Event>& known, const std::vector<Ev
   const bool has_delete = std::any_of(known.begin(), known.end(), [](const Event& event) {
     return event.kind == EventKind::kDelete;
   });
+  const std::vector<Shape> compared_by = leaf_shapes(columns);
   std::vector<Event> left;
   for (const Event& event : news) {
     if (event.kind == EventKind::kDelete) {
@@ -194,7 +211,8 @@ std::vector<Event> winning(const std::vector<Event>& known, const std::vector<Ev
       if (other.kind != EventKind::kUpsert || !other.partial) continue;
       is_known = true;
       for (size_t i = 0; i < wins.size(); ++i) {
-        if (event.leaves[i] && other.leaves[i] && compare(*event.leaves[i], *other.leaves[i]) <= 0)
+        if (event.leaves[i] && other.leaves[i] &&
+            compare_by_name(*event.leaves[i], *other.leaves[i], compared_by[i]) <= 0)
           wins[i] = false;
       }
     }
@@ -220,6 +238,7 @@ struct Result {
 // Section 5 and 7 for one key, sequence after sequence.
 std::vector<Result> results(const History& history, const Columns& columns) {
   std::vector<Result> list;
+  const std::vector<Shape> compared_by = leaf_shapes(columns);
   std::vector<std::optional<Value>> row;
   const auto leaves_of_row = [&](const std::vector<Value>& values) {
     std::vector<std::optional<Value>> leaves;
@@ -273,7 +292,8 @@ std::vector<Result> results(const History& history, const Columns& columns) {
         if (event.kind != EventKind::kUpsert || !event.partial) continue;
         result.up = true;
         for (size_t i = 0; i < patch.size(); ++i) {
-          if (event.leaves[i] && (!patch[i] || less_leaf(*patch[i], *event.leaves[i])))
+          if (event.leaves[i] &&
+              (!patch[i] || less_leaf(*patch[i], *event.leaves[i], compared_by[i])))
             patch[i] = event.leaves[i];
         }
       }

@@ -33,6 +33,7 @@ struct Shape {
   bool is_struct = false;
   std::vector<Shape> fields;
   std::vector<size_t> by_name;  // places of the fields, by their lower-cased names
+  bool is_one_leaf = false;     // every partial update gives it whole
 };
 // The leaves of a value: of a struct first 1 or null for whether it is there, then its fields'.
 std::vector<Value> leaves_of(const Value& value, const Shape& shape);

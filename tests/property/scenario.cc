@@ -367,6 +367,26 @@ Scenario make_edited_scenario(std::mt19937_64& random, size_t key_count) {
   }
 }
 
+Scenario make_tied_scenario(std::mt19937_64& random, size_t key_count) {
+  const auto is_struct = [](const Column& column) {
+    return column.pool.type.id == TypeId::kStruct;
+  };
+  for (;;) {
+    Scenario scenario = make_scenario(random, key_count);
+    const bool names_columns = scenario.updates[0] == Updates::kNamedColumns ||
+                               scenario.updates[0] == Updates::kIgnoreNullsOn;
+    if (!names_columns || !scenario.edits.empty()) continue;
+    if (std::none_of(scenario.values.begin(), scenario.values.end(), is_struct)) continue;
+    for (auto& batch : scenario.batches) {
+      for (RawEvent& event : batch) {
+        event.sequence %= 2;
+        event.system %= 2;
+      }
+    }
+    return scenario;
+  }
+}
+
 Scenario shuffled(const Scenario& scenario, std::mt19937_64& random) {
   Scenario other = scenario;
   std::vector<RawEvent> events;
@@ -494,7 +514,7 @@ class Runner {
     });
     for (const int i : value_order_) {
       columns_.tracked.push_back(value_column(i).tracked);
-      columns_.shapes.push_back(shape_of(value_column(i).pool.type));
+      columns_.shapes.push_back(shape_of(i));
     }
   }
   const Column& value_column(int index) const {
@@ -527,6 +547,24 @@ class Runner {
     return event;
   }
 
+  // Whether a flow that selects the column leaves its nulls out.
+  bool skips_nulls(int flow, int i) const {
+    const Column& column = value_column(i);
+    const Updates updates = scenario_.updates[flow];
+    if (i < 0 && flow == 0) return false;  // SEQUENCE BY reads it
+    return updates == Updates::kIgnoreNulls ||
+           (updates == Updates::kIgnoreNullsOn && column.listed) ||
+           (updates == Updates::kIgnoreNullsExcept && !column.listed);
+  }
+
+  model::Shape shape_of(int i) const {
+    const Column& column = value_column(i);
+    model::Shape shape = shape_of(column.pool.type);
+    shape.is_one_leaf = !skips_nulls(0, i);
+    if (scenario_.two_flows && column.in_second && skips_nulls(1, i)) shape.is_one_leaf = false;
+    return shape;
+  }
+
   static model::Shape shape_of(const DataType& type) {
     model::Shape shape;
     shape.is_struct = type.id == TypeId::kStruct;
@@ -542,10 +580,11 @@ class Runner {
   }
 
   // The types of a value's leaves, in the model's order.
-  static void leaf_types(const DataType& type, std::vector<DataType>* types) {
-    types->push_back(type.id == TypeId::kStruct ? type_of(TypeId::kLong) : type);
-    if (type.id != TypeId::kStruct) return;
-    for (const Field& field : *type.fields) leaf_types(field.type, types);
+  static void leaf_types(const DataType& type, bool is_one_leaf, std::vector<DataType>* types) {
+    const bool is_split = type.id == TypeId::kStruct && !is_one_leaf;
+    types->push_back(is_split ? type_of(TypeId::kLong) : type);
+    if (!is_split) return;
+    for (const Field& field : *type.fields) leaf_types(field.type, false, types);
   }
 
   // A struct with nothing in it is not there.
@@ -564,23 +603,20 @@ class Runner {
   void add_given_leaves(const RawEvent& raw, int i, bool given, const Value& value,
                         std::vector<std::optional<Value>>* leaves) const {
     const Column& column = value_column(i);
-    const model::Shape shape = shape_of(column.pool.type);
+    const model::Shape shape = shape_of(i);
     const Updates updates = scenario_.updates[raw.flow];
     const bool orders = i < 0 && raw.flow == 0;  // SEQUENCE BY reads it
     const bool named = updates != Updates::kNamedColumns || raw.names < 0 || orders ||
                        (raw.names >> (i + 1) & 1) != 0;
-    const bool skips_nulls =
-        !orders && (updates == Updates::kIgnoreNulls ||
-                    (updates == Updates::kIgnoreNullsOn && column.listed) ||
-                    (updates == Updates::kIgnoreNullsExcept && !column.listed));
+    const bool skips = skips_nulls(raw.flow, i);
     std::vector<DataType> types;
-    leaf_types(column.pool.type, &types);
+    leaf_types(column.pool.type, shape.is_one_leaf, &types);
     size_t number = 0;
     for (Value& leaf :
-         model::leaves_of(skips_nulls ? without_empty_structs(value, shape) : value, shape)) {
+         model::leaves_of(skips ? without_empty_structs(value, shape) : value, shape)) {
       const DataType& type = types[number++];
       const bool is_null = leaf.kind == Value::Kind::kNull;
-      if (!given || !named || (skips_nulls && is_null)) {
+      if (!given || !named || (skips && is_null)) {
         leaves->emplace_back(std::nullopt);
         continue;
       }
@@ -670,6 +706,35 @@ class Runner {
     return name;
   }
 
+  // What decides of a flow's clauses how ties of its partial updates are settled.
+  sql::AutoCdcClauses clauses_of(int flow) const {
+    sql::AutoCdcClauses clauses;
+    std::vector<sql::Name> listed, except;
+    if (scenario_.keeps_sequence && flow == 1)
+      listed.push_back(sql::Name{scenario_.sequence.name, {}});
+    for (const Column& column : scenario_.values) {
+      if (flow == 1 && !column.in_second) {
+        except.push_back(sql::Name{column.name, {}});
+      } else if (column.listed) {
+        listed.push_back(sql::Name{column.name, {}});
+      }
+    }
+    clauses.columns = sql::ColumnList{true, except, {}};
+    clauses.sequence_by =
+        sql::parse_expression("`" + (flow == 0 ? scenario_.sequence.name : kSecondSequence) + "`",
+                              "test")
+            .value();
+    const Updates updates = scenario_.updates[flow];
+    clauses.ignore_null_updates =
+        updates != Updates::kWholeRows && updates != Updates::kNamedColumns;
+    if (updates == Updates::kIgnoreNullsOn || updates == Updates::kIgnoreNullsExcept) {
+      clauses.ignore_null_columns =
+          sql::ColumnList{updates == Updates::kIgnoreNullsExcept, listed, {}};
+    }
+    if (updates == Updates::kNamedColumns) clauses.columns_to_update = sql::Name{kNames, {}};
+    return clauses;
+  }
+
   Result<test::BatchOutcome> deliver(size_t batch, int flow, const std::vector<RawEvent>& events) {
     cdc::SourceFacts facts;
     std::vector<sql::Name> keys, except{sql::Name{"op", {}}, sql::Name{"junk", {}}}, tracked;
@@ -746,6 +811,8 @@ class Runner {
     }
     if (updates == Updates::kNamedColumns) clauses.columns_to_update = sql::Name{kNames, {}};
     current_batch_ = batch;
+    lake_.clauses_elsewhere.clear();
+    if (scenario_.two_flows) lake_.clauses_elsewhere.push_back(clauses_of(1 - flow));
     if (scenario_.lists_tracked) clauses.track_history = sql::ColumnList{false, tracked, {}};
 
     cdc::ProgramOptions options;

@@ -90,6 +90,8 @@ struct Scenario {
 Scenario make_scenario(std::mt19937_64& random, size_t key_count);
 // One of type 2 whose rows are changed by hand.
 Scenario make_edited_scenario(std::mt19937_64& random, size_t key_count);
+// One of partial updates with a struct column, whose events meet at few sequences.
+Scenario make_tied_scenario(std::mt19937_64& random, size_t key_count);
 // The same events in another order, cut into other batches.
 Scenario shuffled(const Scenario& scenario, std::mt19937_64& random);
 

@@ -33,6 +33,7 @@ ToyLake::~ToyLake() {
 cdc::TargetFacts ToyLake::facts() const {
   cdc::TargetFacts facts;
   facts.declared = declared;
+  facts.clauses_elsewhere = clauses_elsewhere;
   facts.existing = target_schema_;
   facts.existing_state = state_schema_;
   facts.has_rows = has_rows_;

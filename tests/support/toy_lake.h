@@ -49,6 +49,8 @@ class ToyLake {
   // The target's name in DuckDB, for queries of a test's own.
   static const char* target_table();
   std::optional<Schema> declared;
+  // Of the other flows into the table.
+  std::vector<sql::AutoCdcClauses> clauses_elsewhere;
   // A column of the table that no flow gives, and the value of new rows there.
   std::optional<Field> note;
   sql::ExprPtr note_default;
