@@ -305,6 +305,17 @@ Result<std::vector<ResultColumn>> EngineConnection::describe(const std::string& 
   return columns;
 }
 
+// Rewrites that give wrong rows in some version (docs/engine-faults.md): row_number() filters by a
+// nullable order, and UNION ALL of two arms over one join. A version without them has no such name.
+Status switch_off_faulty_optimizers(Connection& connection) {
+  SL_ASSIGN(const Rows rows,
+            connection.query("SELECT string_agg(name, ',') FROM duckdb_optimizers() WHERE name IN "
+                             "('common_subplan', 'top_n_window_elimination')"));
+  if (!rows.rows[0][0]) return {};
+  SL_TRY(connection.execute("SET GLOBAL disabled_optimizers = " + quote_literal(*rows.rows[0][0])));
+  return {};
+}
+
 // Only binds: see kBooleanOnly.
 Status register_boolean_only(duckdb_connection connection) {
   return register_scalar(connection, kBooleanOnly, {DUCKDB_TYPE_BOOLEAN}, DUCKDB_TYPE_BOOLEAN,
@@ -365,6 +376,7 @@ Result<std::shared_ptr<Database>> Database::open(const DatabaseOptions& options)
   }
   auto database = std::make_shared<EngineDatabase>(raw_database, spill_folder);
   SL_ASSIGN(const auto connection, database->connect());
+  SL_TRY(switch_off_faulty_optimizers(*connection));
   SL_TRY(register_file_functions(raw(*connection), database->file_sets()));
   SL_TRY(register_key_filter_function(raw(*connection), database->key_filters()));
   SL_TRY(register_curve_function(raw(*connection), database->curves()));

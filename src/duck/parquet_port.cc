@@ -548,8 +548,10 @@ class DuckParquetPort final : public delta::ParquetPort {
     // Temporary tables belong to the connection, so the name is this call's own.
     SL_TRY(connection->execute("CREATE TEMP TABLE checkpoint_lines(line VARCHAR)"));
     SL_TRY(append_lines(*connection, "checkpoint_lines", content));
-    SL_TRY(connection->execute(fmt::format("COPY ({}) TO {} (FORMAT parquet, COMPRESSION snappy)",
-                                           checkpoint_query(content), quote_literal(path))));
+    SL_TRY(
+        connection->execute(fmt::format("COPY ({}) TO {} (FORMAT parquet, COMPRESSION snappy, "
+                                        "WRITE_BLOOM_FILTER false)",
+                                        checkpoint_query(content), quote_literal(path))));
     return {};
   }
 

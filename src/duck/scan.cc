@@ -13,6 +13,7 @@
 #include "duck/file_layout.h"
 #include "duck/file_sets.h"
 #include "duck/names.h"
+#include "duck/scan_filters.h"
 
 namespace strandline::duck {
 namespace {
@@ -264,7 +265,8 @@ Result<ReadPlan> ScanBuilder::plan_columns(const FileLayout& layout) const {
       key = fmt::format("{}", id);
     }
     const std::string name = plan.add(key, engine_type(column.in_file));
-    std::string value = to_logical(name, column.field.type, mode_, column.rebuild);
+    std::string value =
+        unfiltered(to_logical(name, column.field.type, mode_, column.rebuild), column.field.type);
     // The engine would cast a filter's constants to the narrower type of old files, where
     // 06:00 becomes midnight and 1.5 becomes 2: what it cannot see through it does not push down.
     if (delta::has_field_metadata(Schema{{*field}}, "delta.typeChanges")) {

@@ -501,7 +501,7 @@ Status FileWriter::plan(const std::string& query) {
   SL_ASSIGN(const std::string compression, codec(definition_));
   copy_options_ = fmt::format(
       "FORMAT parquet, RETURN_STATS, COMPRESSION {}, FILE_SIZE_BYTES {}, OVERWRITE_OR_IGNORE, "
-      "WRITE_EMPTY_FILE false",
+      "WRITE_EMPTY_FILE false, WRITE_BLOOM_FILTER false",
       compression, options_.target_file_size_bytes);
   if (mode_ != ColumnMode::kByLogicalName) {
     SL_ASSIGN(const std::string ids, field_ids(stored));

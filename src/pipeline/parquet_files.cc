@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "delta/parquet_footer.h"
+#include "duck/scan_filters.h"
 #include "pipeline/file_formats.h"
 
 namespace strandline::pipeline {
@@ -191,10 +192,10 @@ Result<std::string> parquet_relation(const FilesToRead& read, const Schema& sche
                                      RowPlaces places) {
   SL_ASSIGN(const auto files, without_empty(read.store, read.files));
   if (files.empty()) return std::string();
-  const std::string relation =
-      fmt::format("read_parquet({}, union_by_name=true, hive_partitioning=false{}{})",
-                  path_list(files), places.path ? ", filename='__strandline_path'" : "",
-                  places.index ? ", file_row_number=true" : "");
+  const std::string relation = fmt::format(
+      "read_parquet({}, union_by_name=true, hive_partitioning=false, can_have_nan=true{}{})",
+      path_list(files), places.path ? ", filename='__strandline_path'" : "",
+      places.index ? ", file_row_number=true" : "");
   SL_ASSIGN(const auto found, describe_files(read, files, relation));
   SL_TRY(check_parquet_names(read.connection, files, found, &schema));
   SL_TRY(check_parquet_values(read.connection, files, found, &schema));
@@ -226,7 +227,7 @@ Result<std::string> parquet_relation(const FilesToRead& read, const Schema& sche
       good = fmt::format("TRY_CAST({} AS {})", raw, target);
     } else {
       bad = bad_typed_value(raw, it->type, field.type);
-      good = good_typed_value(raw, it->type, field.type);
+      good = duck::unfiltered(good_typed_value(raw, it->type, field.type), field.type);
     }
     if (bad == "false") {
       select += fmt::format("{} AS {}", good, quote_name(field.name));

@@ -181,6 +181,22 @@ std::string DuckdbPrinter::now_text() {
                          : "now()";
 }
 
+bool DuckdbPrinter::is_ordered(const WindowSpec& given) const {
+  static const std::vector<NamedWindow> kNone;
+  const bool inside = !scopes_.empty() && scopes_.back().select != nullptr;
+  const std::vector<NamedWindow>& windows = inside ? scopes_.back().select->windows : kNone;
+  const WindowSpec* spec = &given;
+  // Windows that name each other in a circle, or none that there is, are the engine's to refuse.
+  for (size_t steps = 0; spec->order_by.empty() && spec->base && steps <= windows.size(); ++steps) {
+    const auto named = std::find_if(windows.begin(), windows.end(), [&](const NamedWindow& window) {
+      return same_name(window.name.text, spec->base->text);
+    });
+    if (named == windows.end()) return true;
+    spec = &named->spec;
+  }
+  return !spec->order_by.empty();
+}
+
 std::string DuckdbPrinter::suffix(const Call& call) {
   std::string result;
   if (call.filter) result += fmt::format(" FILTER (WHERE {})", condition(call.filter));
@@ -322,6 +338,14 @@ std::string DuckdbPrinter::call(const Expr& node, const Call& call) {
   if (function->kind == FunctionKind::kWindow && !call.over) {
     fail(invalid_argument("WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE",
                           "the window function {} needs OVER (...)", call.name.text),
+         node.place);
+    return "";
+  }
+  if (function->kind == FunctionKind::kWindow && !is_ordered(*call.over)) {
+    fail(invalid_argument("WINDOW_FUNCTION_WITHOUT_ORDER_BY",
+                          "the window function {0} needs an order: write {0}(...) OVER (... ORDER "
+                          "BY ...)",
+                          call.name.text),
          node.place);
     return "";
   }
@@ -743,8 +767,7 @@ std::string DuckdbPrinter::collection_special(const Expr& node, const Call& call
            node.place);
       return "";
     }
-    const std::string reduced =
-        fmt::format("list_reduce({}, {}, {})", array, lambda(*function, false), expr(call.args[1]));
+    const std::string reduced = reduce(call, *function);
     if (call.args.size() == 3) return reduced;
     const auto* finish = call.args[3]->as<Lambda>();
     if (finish == nullptr || finish->params.size() != 1) {
@@ -769,6 +792,62 @@ std::string DuckdbPrinter::collection_special(const Expr& node, const Call& call
   return fmt::format("list_reduce(list_transform({}, {}), lambda sl_a, sl_b: sl_a {}, {})", array,
                      body, name == "exists" ? "OR sl_b" : "AND sl_b",
                      name == "exists" ? "false" : "true");
+}
+
+namespace {
+
+// Whether a lambda's body reads more than the names that are bound in it.
+bool reads_outside(const Expr& node, const std::vector<std::string>& bound) {
+  const auto is_bound = [&](const std::string& name) {
+    return std::any_of(bound.begin(), bound.end(),
+                       [&](const std::string& other) { return same_name(other, name); });
+  };
+  if (const auto* column = node.as<ColumnRef>()) return !is_bound(column->parts[0]);
+  std::vector<std::string> inner = bound;
+  if (const auto* lambda = node.as<Lambda>())
+    inner.insert(inner.end(), lambda->params.begin(), lambda->params.end());
+  bool found = false;
+  for_each_child(node,
+                 [&](const ExprPtr& child) { found = found || reads_outside(*child, inner); });
+  return found;
+}
+
+}  // namespace
+
+// aggregate and reduce without their last lambda. Each element carries what the lambda reads from
+// outside, and beside it a place for the value so far, which has a type of its own.
+std::string DuckdbPrinter::reduce(const Call& call, const Lambda& merge) {
+  const std::string array = expr(call.args[0]);
+  const std::string start = expr(call.args[1]);
+  if (!reads_outside(*merge.body, merge.params))
+    return fmt::format("list_reduce({}, {}, {})", array, lambda(merge, false), start);
+
+  const size_t scope = params_.size();
+  const std::string so_far = fmt::format("sl_param_{}", scope);
+  const std::string element = fmt::format("sl_param_{}", scope + 1);
+  captures_.push_back({scope, element, {}});
+  params_.emplace_back(merge.params[0], so_far + ".a");
+  params_.emplace_back(merge.params[1], element + ".e");
+  const std::string body = expr(merge.body);
+  params_.resize(scope);
+  const std::vector<std::string> texts = std::move(captures_.back().texts);
+  captures_.pop_back();
+  const std::string box = fmt::format("sl_box_{}", scope);
+  std::string boxed, of_box, of_element;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    boxed += fmt::format(", c{}: {}", i, texts[i]);
+    of_box += fmt::format(", c{0}: {1}.c{0}", i, box);
+    of_element += fmt::format(", c{0}: {1}.c{0}", i, element);
+  }
+  return fmt::format(
+      "list_transform([{{l: {array}, s: {start}{boxed}}}], lambda {box}: list_reduce("
+      "list_transform({box}.l, lambda {element}: {{a: CASE WHEN false THEN {box}.s END, e: "
+      "{element}{of_box}}}), lambda {so_far}, {element}: {{a: {body}, e: "
+      "{element}.e{of_element}}}, "
+      "{{a: {box}.s, e: CASE WHEN false THEN {box}.l[1] END{of_box}}}).a)[1]",
+      fmt::arg("array", array), fmt::arg("start", start), fmt::arg("boxed", boxed),
+      fmt::arg("box", box), fmt::arg("element", element), fmt::arg("of_box", of_box),
+      fmt::arg("so_far", so_far), fmt::arg("body", body), fmt::arg("of_element", of_element));
 }
 
 // Numbers, or dates and times: by days, or by a constant interval. Months are counted from the

@@ -145,6 +145,7 @@ class DuckdbPrinter {
   std::optional<DataType> described_value(const std::string& text);
   // The type of an expression, VOID where it is not known.
   DataType type_of(const Expr& node);
+  DataType type_of_value(const Expr& node);
   // What a column stands for where names of the SELECT list are seen, if that is another one.
   const SelectItem* named_item(const ColumnRef& column) const;
   DataType type_of_column(const Expr& node, const ColumnRef& column);
@@ -210,6 +211,8 @@ class DuckdbPrinter {
   // calls.
   std::optional<std::string> frame_value(const Call& call);
   std::string fill_form(const Function& function, const Call& call);
+  // Whether a window has an order, of its own or of the one it names.
+  bool is_ordered(const WindowSpec& spec) const;
   // FILTER and OVER of the call.
   std::string suffix(const Call& call);
   std::string special(const Expr& node, const Call& call);
@@ -242,6 +245,19 @@ class DuckdbPrinter {
   std::vector<TableName> tables_;
   // Lambda parameters in scope: name and the text that stands for it.
   std::vector<std::pair<std::string, std::string>> params_;
+  // A lambda that may read nothing but its own parameters, as that of list_reduce, which takes what
+  // it reads of other rows where lists differ in length: what it reads from outside comes to it in
+  // fields c0, c1, ... of `box`.
+  struct Captures {
+    size_t first_param = 0;  // of params_, its own and those inside it
+    std::string box;
+    std::vector<std::string> texts;  // what stands in the fields, as it reads outside
+  };
+  std::vector<Captures> captures_;  // innermost last
+  // The text that stands for a column or parameter inside the lambdas of captures_; param: its
+  // place in params_, nothing for a column.
+  std::string captured(std::string text, std::optional<size_t> param);
+  std::string reduce(const Call& call, const Lambda& merge);
   // FROM clauses around, innermost last.
   std::vector<Scope> scopes_;
   std::string last_from_;                      // of the SELECT printed last

@@ -331,7 +331,8 @@ std::string DuckdbPrinter::literal(const Expr& node, const Literal& literal) {
 }
 
 std::string DuckdbPrinter::column(const Expr& node, const ColumnRef& column) {
-  if (auto meant = ordered_column(column); !meant.empty()) return meant;
+  if (auto meant = ordered_column(column); !meant.empty())
+    return captured(std::move(meant), std::nullopt);
   std::string result;
   for (const auto& [alias, name] : doubles_) {
     const bool qualified =
@@ -345,13 +346,12 @@ std::string DuckdbPrinter::column(const Expr& node, const ColumnRef& column) {
     }
   }
   size_t first = 0;
-  for (auto param = params_.rbegin(); param != params_.rend(); ++param) {
-    if (same_name(param->first, column.parts[0])) {
-      result = param->second;
-      first = 1;
-      break;
-    }
+  for (size_t i = params_.size(); first == 0 && i > 0; --i) {
+    if (!same_name(params_[i - 1].first, column.parts[0])) continue;
+    result = captured(params_[i - 1].second, i - 1);
+    first = 1;
   }
+  const bool is_param = first == 1;
   // schema.table.column: the table goes by its last name alone.
   const std::vector<std::string>& parts = column.parts;
   for (auto table = tables_.rbegin(); first == 0 && table != tables_.rend(); ++table) {
@@ -367,7 +367,18 @@ std::string DuckdbPrinter::column(const Expr& node, const ColumnRef& column) {
     if (!result.empty()) result += '.';
     result += duckdb_name(column.parts[i]);
   }
-  return result;
+  return is_param ? result : captured(std::move(result), std::nullopt);
+}
+
+std::string DuckdbPrinter::captured(std::string text, std::optional<size_t> param) {
+  for (Captures& captures : captures_) {
+    if (param && *param >= captures.first_param) continue;
+    const auto found = std::find(captures.texts.begin(), captures.texts.end(), text);
+    const auto place = found - captures.texts.begin();
+    if (found == captures.texts.end()) captures.texts.push_back(std::move(text));
+    text = fmt::format("{}.c{}", captures.box, place);
+  }
+  return text;
 }
 
 std::string DuckdbPrinter::star(const Star& star) {
@@ -1228,6 +1239,9 @@ std::string DuckdbPrinter::window(const WindowSpec& spec) {
   const auto add = [&](const std::string& part) { result += (result.empty() ? "" : " ") + part; };
   if (spec.base) add(duckdb_name(spec.base->text));
   if (!spec.partition_by.empty()) add("PARTITION BY " + list(spec.partition_by));
+  // Without both the engine streams, which gives rows twice and other frames' values
+  // (docs/engine-faults.md).
+  if (!spec.base && spec.partition_by.empty() && spec.order_by.empty()) add("PARTITION BY 1");
   if (!spec.order_by.empty()) add("ORDER BY " + order(spec.order_by));
   if (spec.frame) {
     add(fmt::format("{} BETWEEN {} AND {}", spec.frame->unit == FrameUnit::kRows ? "ROWS" : "RANGE",

@@ -422,6 +422,14 @@ DataType DuckdbPrinter::type_of_call(const Call& call) {
 }
 
 DataType DuckdbPrinter::type_of(const Expr& node) {
+  // Types are asked for where the columns stand.
+  auto captures = std::exchange(captures_, {});
+  DataType type = type_of_value(node);
+  captures_ = std::move(captures);
+  return type;
+}
+
+DataType DuckdbPrinter::type_of_value(const Expr& node) {
   if (const auto* literal = node.as<Literal>()) return literal_type(*literal);
   if (const auto* cast = node.as<Cast>()) return cast->type;
   if (node.as<Star>() != nullptr) return DataType();
@@ -508,7 +516,9 @@ size_t DuckdbPrinter::char_length(const ExprPtr& value) {
     return columns && std::any_of(columns->begin(), columns->end(), is_char);
   });
   if (!any) return 0;
+  auto captures = std::exchange(captures_, {});
   const auto found = described_column(expr(value));
+  captures_ = std::move(captures);
   if (!found || !is_char(*found)) return 0;
   return static_cast<size_t>(
       std::strtoull(found->metadata.at(kCharLengthKey).c_str(), nullptr, 10));
