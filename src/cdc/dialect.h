@@ -63,17 +63,6 @@ class Dialect {
   // next, so that the query has to tell where a key begins.
   virtual std::string along(const std::string& keys, const std::string& terms) const = 0;
 
-  // Rows sorted by keys and terms, and windows that walk along them, key by key. What the engine
-  // sorts once is the order of the rows or a column `place`.
-  struct Walk {
-    std::string column;     // ", x AS place" for the SELECT list, or nothing
-    std::string passed_on;  // ", place" for the SELECT lists of queries around it, or nothing
-    std::string order_by;   // for the end of the SELECT, or nothing
-    std::string over;       // window: OVER {over}
-    std::string so_far;     // window up to the row itself
-  };
-  virtual Walk walk(const std::string& keys, const std::string& terms) const = 0;
-
   // A number that is equal for equal values: `bits` of it, 0 to 64.
   virtual std::string hash(const Parts& values, int bits) const = 0;
 

@@ -87,12 +87,6 @@ class DuckDbDialect : public Dialect {
     return fmt::format("ORDER BY {}, {}", keys, terms);
   }
 
-  // One sort, after which windows without an order stream over the rows.
-  Walk walk(const std::string& keys, const std::string& terms) const override {
-    return {"", "", fmt::format("ORDER BY {}, {}", keys, terms), "()",
-            "(ROWS UNBOUNDED PRECEDING)"};
-  }
-
   std::string hash(const Parts& values, int bits) const override {
     if (values.empty() || bits == 0) return "CAST(0 AS UBIGINT)";
     const std::string hash = fmt::format("hash({})", fmt::join(values, ", "));

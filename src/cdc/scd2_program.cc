@@ -1,9 +1,8 @@
 // SCD type 2: one row for each maximal run of consecutive upserts with equal tracked values.
 //
 // All events of a touched key - those the state keeps, those the target tells, new ones - become
-// one timeline, sorted once and folded in one pass by streaming windows. The pass sees keys,
-// sequences, a hash of the tracked values and row numbers only; equal hashes are candidates that
-// are compared in full.
+// one timeline, in which each sees its neighbours. The pass sees keys, sequences, a hash of the
+// tracked values and row numbers only; equal hashes are candidates that are compared in full.
 #include "base/error.h"
 #include "cdc/program_builder.h"
 
@@ -18,6 +17,13 @@ using fmt::arg;
 constexpr int kFromState = 0;
 constexpr int kFromTarget = 1;
 constexpr int kFromBatch = 2;
+
+// A claim's rank and payload row as one number, of which the least counts: upserts before deletes,
+// the chosen one of tied upserts before the others, then by source, then by row.
+constexpr int kEntryBits = 58;
+constexpr int64_t kRank = int64_t{1} << kEntryBits;
+constexpr int kNotChosen = 4;
+constexpr int kIsDelete = 8;
 
 class Scd2Program : public ProgramBuilder {
  public:
@@ -122,33 +128,29 @@ SELECT *, {hash} AS hash FROM (
   // The timeline: of each key and sequence the entry that counts, and what the fold says of it.
   //   entry, src  the payload row and where it is from; up: an upsert, else a delete
   //   old_entry   payload row of the target row that starts here
-  //   starts, ends  first, last event of its run; run: the run's number among its key's
+  //   starts, ends  first, last event of its run
   //   next_seq    sequence of the key's next event
   //   hidden      a delete that ends no run
   //   tied        upserts of the batch meet another one here; doubled: two target rows do
-  //   before      payload row of the upsert before, in the same run by hash
+  //   before_entry  payload row of the upsert before, in the same run by hash
   // A second printing follows the verdicts on ties and on equal hashes, for the keys in `redo`.
+  //
+  // Claims of one key and sequence are grouped by hashing; a window that is partitioned and ordered
+  // then shows each its neighbours (docs/decisions/0011-ordinary-windows.md says why no other).
   std::string timeline(bool with_verdicts) const {
     // Only an upsert's own claim can have won or be split: the delete at a target row's end has
     // none.
-    std::string won = "false", split = "false", verdicts, only;
+    std::string won, verdicts, splits, only;
+    std::string split = "false", split_after = "false";
     if (with_verdicts) {
-      won = "w.winner IS NOT NULL";
+      won = fmt::format(" + CASE WHEN w.winner IS NULL THEN {} ELSE 0 END", kNotChosen);
+      verdicts = fmt::format("LEFT JOIN {} AS w ON w.winner = u.claim", table("won"));
       split = "x.splits IS NOT NULL";
-      verdicts = fmt::format(
-          "LEFT JOIN {} AS w ON w.winner = u.claim LEFT JOIN {} AS x ON x.splits = u.claim",
-          table("won"), table("splits"));
+      split_after = "lead(split) OVER w";
+      splits = fmt::format("LEFT JOIN {} AS x ON x.splits = CASE WHEN g.up THEN g.entry END",
+                           table("splits"));
       only = fmt::format("SEMI JOIN {} AS k ON {}", table("redo"), keys_equal("p", "k"));
     }
-    const Dialect::Walk walk = dialect_.walk(
-        keys(), fmt::format("{} NULLS FIRST, up DESC, {} DESC, src, entry", order("seq"), won));
-    std::vector<std::string> key_changes;
-    key_changes.reserve(keys_.size());
-    for (const size_t i : keys_) {
-      key_changes.push_back(
-          fmt::format("{0} IS DISTINCT FROM lag({0}) OVER {1}", column(i), walk.over));
-    }
-    // code = entry * 16 + 8 (begins a sequence) + 4 (upsert) + src: one value to look ahead at.
     return fmt::format(
         R"(
 WITH claims AS (
@@ -158,48 +160,41 @@ WITH claims AS (
   UNION ALL
   SELECT {p_keys}, p.end_seq, CAST(0 AS TINYINT), p.src, p.rowid, CAST(NULL AS BIGINT), {no_hash}
   FROM {payload} AS p {only} WHERE p.src = {target} AND p.end_seq IS NOT NULL),
-sorted AS (
-  SELECT {keys}, seq, up, src, entry, hash, {split} AS split{place}
-  FROM claims AS u {verdicts} {in_order}),
-marked AS (
-  SELECT *, {key_changes} AS new_key, lag(seq) OVER {walk} AS seq_before FROM sorted),
-coded AS (
-  SELECT *, entry * 16 + CASE WHEN new_key OR seq IS DISTINCT FROM seq_before THEN 8 ELSE 0 END + up * 4 + src AS code
-  FROM marked),
-ahead AS (
-  SELECT *, lead(code, 1, CAST(8 AS BIGINT)) OVER {walk} AS code_1, lead(code, 2, CAST(8 AS BIGINT)) OVER {walk} AS code_2 FROM coded),
-grouped AS (
-  SELECT {keys}, seq, up = 1 AS up, src, entry, hash, split, new_key{passed_on},
-         CASE WHEN code & 7 = {target_up} THEN entry
-              WHEN code_1 & 15 = {target_up} THEN code_1 >> 4
-              WHEN code_1 & 8 = 0 AND code_2 & 15 = {target_up} THEN code_2 >> 4 END AS old_entry,
-         up = 1 AND (code_1 & 15 = {batch_up} OR (code_1 & 8 = 0 AND code_2 & 15 = {batch_up})) AS tied,
-         (code & 7 = {target_up} AND code_1 & 15 = {target_up})
-           OR (code_1 & 15 = {target_up} AND code_2 & 15 = {target_up}) AS doubled
-  FROM ahead WHERE code & 8 = 8),
-joined AS (
-  SELECT *, NOT new_key AND lag(up) OVER {walk} AS follows,
-         lag(hash) OVER {walk} = hash AND NOT split AS same_hash, lag(entry) OVER {walk} AS entry_before
-  FROM grouped),
-continued AS (SELECT *, coalesce(up AND follows AND same_hash, false) AS continues FROM joined),
-folded AS (
-  SELECT *, lead(continues, 1, false) OVER {walk} AS goes_on, lead(new_key, 1, true) OVER {walk} AS is_final,
-         lead(seq) OVER {walk} AS seq_after
-  FROM continued)
-SELECT {keys}, seq, up, src, entry, old_entry, tied, doubled,
-       up AND NOT continues AS starts, up AND NOT goes_on AS ends,
-       CASE WHEN NOT is_final THEN seq_after END AS next_seq,
-       NOT up AND NOT coalesce(follows, false) AS hidden,
-       CASE WHEN continues THEN entry_before END AS before_entry,
-       count(CASE WHEN up AND NOT continues THEN 1 END) OVER {so_far} AS run
-FROM folded)",
+ranked AS (
+  SELECT {keys}, seq, up, src, entry, hash, ((1 - up) * {is_delete} + src{won}) * {unit} + entry AS code
+  FROM claims AS u {verdicts}),
+slots AS (
+  SELECT {keys}, seq, min(code) AS code, {hash_of_least} AS hash,
+         min(CASE WHEN up = 1 AND src = {target} THEN entry END) AS old_entry,
+         count(CASE WHEN up = 1 AND src = {target} THEN 1 END) > 1 AS doubled,
+         count(CASE WHEN up = 1 AND src = {batch} THEN 1 END) AS rivals
+  FROM ranked GROUP BY {keys}, seq),
+chosen AS (
+  SELECT {keys}, seq, code < {first_delete} AS up, CAST((code >> {bits}) & 3 AS TINYINT) AS src,
+         code & {mask} AS entry, CASE WHEN code < {first_delete} THEN hash END AS hash,
+         old_entry, doubled, rivals
+  FROM slots),
+judged AS (SELECT g.*, {split} AS split FROM chosen AS g {splits}),
+placed AS (
+  SELECT *, lag(hash) OVER w AS hash_before, lag(entry) OVER w AS entry_before,
+         lead(hash) OVER w AS hash_after, {split_after} AS split_after, lead(seq) OVER w AS next_seq
+  FROM judged WINDOW w AS (PARTITION BY {keys} ORDER BY {order} NULLS FIRST)),
+linked AS (
+  SELECT *, coalesce(hash_before = hash AND NOT split, false) AS continues,
+         coalesce(hash_after = hash AND NOT split_after, false) AS goes_on
+  FROM placed)
+SELECT {keys}, seq, up, src, entry, old_entry,
+       up AND rivals > CASE WHEN src = {batch} THEN 1 ELSE 0 END AS tied, doubled,
+       up AND NOT continues AS starts, up AND NOT goes_on AS ends, next_seq,
+       NOT up AND hash_before IS NULL AS hidden, CASE WHEN continues THEN entry_before END AS before_entry
+FROM linked)",
         arg("p_keys", keys("p")), arg("keys", keys()), arg("payload", table("payload")),
-        arg("only", only), arg("target", kFromTarget), arg("split", split),
-        arg("verdicts", verdicts), arg("place", walk.column), arg("passed_on", walk.passed_on),
-        arg("in_order", walk.order_by), arg("walk", walk.over), arg("so_far", walk.so_far),
-        arg("no_hash", dialect_.hash({}, 0)),
-        arg("key_changes", fmt::format("{}", fmt::join(key_changes, " OR "))),
-        arg("target_up", 4 + kFromTarget), arg("batch_up", 4 + kFromBatch));
+        arg("only", only), arg("target", kFromTarget), arg("batch", kFromBatch),
+        arg("no_hash", dialect_.hash({}, 0)), arg("is_delete", kIsDelete), arg("won", won),
+        arg("bits", kEntryBits), arg("unit", kRank), arg("first_delete", kIsDelete * kRank),
+        arg("mask", kRank - 1), arg("verdicts", verdicts),
+        arg("hash_of_least", value_of_least("hash", "code")), arg("split", split),
+        arg("splits", splits), arg("split_after", split_after), arg("order", order("seq")));
   }
 
   void merge_timelines() {
@@ -281,20 +276,25 @@ WHERE {differs})",
 
   // --- fold ------------------------------------------------------------------------------------
 
-  // One row per run: its bounds, its last event, the target row that stood at its start.
+  // One row per run: its bounds, its last event, the target row that stood at its start. Of a run
+  // of several events the last is the next bound of its key.
   void find_runs() {
-    make_table("fold", "runs",
-               fmt::format(R"(
+    make_table(
+        "fold", "runs",
+        fmt::format(R"(
 SELECT r.start_seq, r.stop_seq, r.last_entry, r.last_src, r.old_entry, p.end_seq AS old_stop, p.row_id AS old_row_id
 FROM (SELECT seq AS start_seq, next_seq AS stop_seq, entry AS last_entry, src AS last_src, old_entry
       FROM {line} WHERE starts AND ends
       UNION ALL
-      SELECT a.seq, b.next_seq, b.entry, b.src, a.old_entry
-      FROM {line} AS a JOIN {line} AS b ON {same_key} AND b.run = a.run
-      WHERE a.starts AND NOT a.ends AND b.ends AND NOT b.starts) AS r
+      SELECT start_seq, stop_seq, last_entry, last_src, old_entry
+      FROM (SELECT seq AS start_seq, lead(next_seq) OVER w AS stop_seq, lead(entry) OVER w AS last_entry,
+                   lead(src) OVER w AS last_src, old_entry, starts
+            FROM {line} WHERE starts <> ends
+            WINDOW w AS (PARTITION BY {keys} ORDER BY {order} NULLS FIRST)) AS b
+      WHERE starts) AS r
 LEFT JOIN (SELECT rowid AS entry, end_seq, row_id FROM {payload} WHERE src = {target}) AS p ON p.entry = r.old_entry)",
-                           arg("line", table("line")), arg("payload", table("payload")),
-                           arg("same_key", keys_equal("b", "a")), arg("target", kFromTarget)));
+                    arg("line", table("line")), arg("payload", table("payload")),
+                    arg("keys", keys()), arg("order", order("seq")), arg("target", kFromTarget)));
   }
 
   // --- diff ------------------------------------------------------------------------------------

@@ -163,13 +163,6 @@ class SparkDialect : public Dialect {
     return fmt::format("PARTITION BY {} ORDER BY {}", keys, terms);
   }
 
-  Walk walk(const std::string& keys, const std::string& terms) const override {
-    const std::string along = fmt::format("PARTITION BY {} ORDER BY place", keys);
-    return {fmt::format(", row_number() OVER (PARTITION BY {} ORDER BY {}) AS place", keys, terms),
-            ", place", "", fmt::format("({})", along),
-            fmt::format("({} ROWS UNBOUNDED PRECEDING)", along)};
-  }
-
   std::string hash(const Parts& values, int bits) const override {
     if (values.empty() || bits == 0) return "0L";
     const std::string hash = fmt::format("xxhash64({})", fmt::join(values, ", "));

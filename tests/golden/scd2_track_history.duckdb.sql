@@ -52,41 +52,34 @@ WITH claims AS (
   UNION ALL
   SELECT p.c0, p.end_seq, CAST(0 AS TINYINT), p.src, p.rowid, CAST(NULL AS BIGINT), CAST(0 AS UBIGINT)
   FROM __strandline_cdc_payload AS p  WHERE p.src = 1 AND p.end_seq IS NOT NULL),
-sorted AS (
-  SELECT c0, seq, up, src, entry, hash, false AS split
-  FROM claims AS u  ORDER BY c0, seq NULLS FIRST, up DESC, false DESC, src, entry),
-marked AS (
-  SELECT *, c0 IS DISTINCT FROM lag(c0) OVER () AS new_key, lag(seq) OVER () AS seq_before FROM sorted),
-coded AS (
-  SELECT *, entry * 16 + CASE WHEN new_key OR seq IS DISTINCT FROM seq_before THEN 8 ELSE 0 END + up * 4 + src AS code
-  FROM marked),
-ahead AS (
-  SELECT *, lead(code, 1, CAST(8 AS BIGINT)) OVER () AS code_1, lead(code, 2, CAST(8 AS BIGINT)) OVER () AS code_2 FROM coded),
-grouped AS (
-  SELECT c0, seq, up = 1 AS up, src, entry, hash, split, new_key,
-         CASE WHEN code & 7 = 5 THEN entry
-              WHEN code_1 & 15 = 5 THEN code_1 >> 4
-              WHEN code_1 & 8 = 0 AND code_2 & 15 = 5 THEN code_2 >> 4 END AS old_entry,
-         up = 1 AND (code_1 & 15 = 6 OR (code_1 & 8 = 0 AND code_2 & 15 = 6)) AS tied,
-         (code & 7 = 5 AND code_1 & 15 = 5)
-           OR (code_1 & 15 = 5 AND code_2 & 15 = 5) AS doubled
-  FROM ahead WHERE code & 8 = 8),
-joined AS (
-  SELECT *, NOT new_key AND lag(up) OVER () AS follows,
-         lag(hash) OVER () = hash AND NOT split AS same_hash, lag(entry) OVER () AS entry_before
-  FROM grouped),
-continued AS (SELECT *, coalesce(up AND follows AND same_hash, false) AS continues FROM joined),
-folded AS (
-  SELECT *, lead(continues, 1, false) OVER () AS goes_on, lead(new_key, 1, true) OVER () AS is_final,
-         lead(seq) OVER () AS seq_after
-  FROM continued)
-SELECT c0, seq, up, src, entry, old_entry, tied, doubled,
-       up AND NOT continues AS starts, up AND NOT goes_on AS ends,
-       CASE WHEN NOT is_final THEN seq_after END AS next_seq,
-       NOT up AND NOT coalesce(follows, false) AS hidden,
-       CASE WHEN continues THEN entry_before END AS before_entry,
-       count(CASE WHEN up AND NOT continues THEN 1 END) OVER (ROWS UNBOUNDED PRECEDING) AS run
-FROM folded;
+ranked AS (
+  SELECT c0, seq, up, src, entry, hash, ((1 - up) * 8 + src) * 288230376151711744 + entry AS code
+  FROM claims AS u ),
+slots AS (
+  SELECT c0, seq, min(code) AS code, arg_min(hash, code) AS hash,
+         min(CASE WHEN up = 1 AND src = 1 THEN entry END) AS old_entry,
+         count(CASE WHEN up = 1 AND src = 1 THEN 1 END) > 1 AS doubled,
+         count(CASE WHEN up = 1 AND src = 2 THEN 1 END) AS rivals
+  FROM ranked GROUP BY c0, seq),
+chosen AS (
+  SELECT c0, seq, code < 2305843009213693952 AS up, CAST((code >> 58) & 3 AS TINYINT) AS src,
+         code & 288230376151711743 AS entry, CASE WHEN code < 2305843009213693952 THEN hash END AS hash,
+         old_entry, doubled, rivals
+  FROM slots),
+judged AS (SELECT g.*, false AS split FROM chosen AS g ),
+placed AS (
+  SELECT *, lag(hash) OVER w AS hash_before, lag(entry) OVER w AS entry_before,
+         lead(hash) OVER w AS hash_after, false AS split_after, lead(seq) OVER w AS next_seq
+  FROM judged WINDOW w AS (PARTITION BY c0 ORDER BY seq NULLS FIRST)),
+linked AS (
+  SELECT *, coalesce(hash_before = hash AND NOT split, false) AS continues,
+         coalesce(hash_after = hash AND NOT split_after, false) AS goes_on
+  FROM placed)
+SELECT c0, seq, up, src, entry, old_entry,
+       up AND rivals > CASE WHEN src = 2 THEN 1 ELSE 0 END AS tied, doubled,
+       up AND NOT continues AS starts, up AND NOT goes_on AS ends, next_seq,
+       NOT up AND hash_before IS NULL AS hidden, CASE WHEN continues THEN entry_before END AS before_entry
+FROM linked;
 
 -- check AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS
 SELECT count(*), min(concat_ws(', ', 'id = ' || coalesce(CAST(l.c0 AS VARCHAR), 'NULL'))) FROM __strandline_cdc_line AS l WHERE doubled;
@@ -126,41 +119,34 @@ WITH claims AS (
   UNION ALL
   SELECT p.c0, p.end_seq, CAST(0 AS TINYINT), p.src, p.rowid, CAST(NULL AS BIGINT), CAST(0 AS UBIGINT)
   FROM __strandline_cdc_payload AS p SEMI JOIN __strandline_cdc_redo AS k ON p.c0 = k.c0 WHERE p.src = 1 AND p.end_seq IS NOT NULL),
-sorted AS (
-  SELECT c0, seq, up, src, entry, hash, x.splits IS NOT NULL AS split
-  FROM claims AS u LEFT JOIN __strandline_cdc_won AS w ON w.winner = u.claim LEFT JOIN __strandline_cdc_splits AS x ON x.splits = u.claim ORDER BY c0, seq NULLS FIRST, up DESC, w.winner IS NOT NULL DESC, src, entry),
-marked AS (
-  SELECT *, c0 IS DISTINCT FROM lag(c0) OVER () AS new_key, lag(seq) OVER () AS seq_before FROM sorted),
-coded AS (
-  SELECT *, entry * 16 + CASE WHEN new_key OR seq IS DISTINCT FROM seq_before THEN 8 ELSE 0 END + up * 4 + src AS code
-  FROM marked),
-ahead AS (
-  SELECT *, lead(code, 1, CAST(8 AS BIGINT)) OVER () AS code_1, lead(code, 2, CAST(8 AS BIGINT)) OVER () AS code_2 FROM coded),
-grouped AS (
-  SELECT c0, seq, up = 1 AS up, src, entry, hash, split, new_key,
-         CASE WHEN code & 7 = 5 THEN entry
-              WHEN code_1 & 15 = 5 THEN code_1 >> 4
-              WHEN code_1 & 8 = 0 AND code_2 & 15 = 5 THEN code_2 >> 4 END AS old_entry,
-         up = 1 AND (code_1 & 15 = 6 OR (code_1 & 8 = 0 AND code_2 & 15 = 6)) AS tied,
-         (code & 7 = 5 AND code_1 & 15 = 5)
-           OR (code_1 & 15 = 5 AND code_2 & 15 = 5) AS doubled
-  FROM ahead WHERE code & 8 = 8),
-joined AS (
-  SELECT *, NOT new_key AND lag(up) OVER () AS follows,
-         lag(hash) OVER () = hash AND NOT split AS same_hash, lag(entry) OVER () AS entry_before
-  FROM grouped),
-continued AS (SELECT *, coalesce(up AND follows AND same_hash, false) AS continues FROM joined),
-folded AS (
-  SELECT *, lead(continues, 1, false) OVER () AS goes_on, lead(new_key, 1, true) OVER () AS is_final,
-         lead(seq) OVER () AS seq_after
-  FROM continued)
-SELECT c0, seq, up, src, entry, old_entry, tied, doubled,
-       up AND NOT continues AS starts, up AND NOT goes_on AS ends,
-       CASE WHEN NOT is_final THEN seq_after END AS next_seq,
-       NOT up AND NOT coalesce(follows, false) AS hidden,
-       CASE WHEN continues THEN entry_before END AS before_entry,
-       count(CASE WHEN up AND NOT continues THEN 1 END) OVER (ROWS UNBOUNDED PRECEDING) AS run
-FROM folded;
+ranked AS (
+  SELECT c0, seq, up, src, entry, hash, ((1 - up) * 8 + src + CASE WHEN w.winner IS NULL THEN 4 ELSE 0 END) * 288230376151711744 + entry AS code
+  FROM claims AS u LEFT JOIN __strandline_cdc_won AS w ON w.winner = u.claim),
+slots AS (
+  SELECT c0, seq, min(code) AS code, arg_min(hash, code) AS hash,
+         min(CASE WHEN up = 1 AND src = 1 THEN entry END) AS old_entry,
+         count(CASE WHEN up = 1 AND src = 1 THEN 1 END) > 1 AS doubled,
+         count(CASE WHEN up = 1 AND src = 2 THEN 1 END) AS rivals
+  FROM ranked GROUP BY c0, seq),
+chosen AS (
+  SELECT c0, seq, code < 2305843009213693952 AS up, CAST((code >> 58) & 3 AS TINYINT) AS src,
+         code & 288230376151711743 AS entry, CASE WHEN code < 2305843009213693952 THEN hash END AS hash,
+         old_entry, doubled, rivals
+  FROM slots),
+judged AS (SELECT g.*, x.splits IS NOT NULL AS split FROM chosen AS g LEFT JOIN __strandline_cdc_splits AS x ON x.splits = CASE WHEN g.up THEN g.entry END),
+placed AS (
+  SELECT *, lag(hash) OVER w AS hash_before, lag(entry) OVER w AS entry_before,
+         lead(hash) OVER w AS hash_after, lead(split) OVER w AS split_after, lead(seq) OVER w AS next_seq
+  FROM judged WINDOW w AS (PARTITION BY c0 ORDER BY seq NULLS FIRST)),
+linked AS (
+  SELECT *, coalesce(hash_before = hash AND NOT split, false) AS continues,
+         coalesce(hash_after = hash AND NOT split_after, false) AS goes_on
+  FROM placed)
+SELECT c0, seq, up, src, entry, old_entry,
+       up AND rivals > CASE WHEN src = 2 THEN 1 ELSE 0 END AS tied, doubled,
+       up AND NOT continues AS starts, up AND NOT goes_on AS ends, next_seq,
+       NOT up AND hash_before IS NULL AS hidden, CASE WHEN continues THEN entry_before END AS before_entry
+FROM linked;
 
 -- change __strandline_cdc_splits
 -- only if SELECT count(before_entry) FROM __strandline_cdc_line
@@ -186,41 +172,34 @@ WITH claims AS (
   UNION ALL
   SELECT p.c0, p.end_seq, CAST(0 AS TINYINT), p.src, p.rowid, CAST(NULL AS BIGINT), CAST(0 AS UBIGINT)
   FROM __strandline_cdc_payload AS p SEMI JOIN __strandline_cdc_redo AS k ON p.c0 = k.c0 WHERE p.src = 1 AND p.end_seq IS NOT NULL),
-sorted AS (
-  SELECT c0, seq, up, src, entry, hash, x.splits IS NOT NULL AS split
-  FROM claims AS u LEFT JOIN __strandline_cdc_won AS w ON w.winner = u.claim LEFT JOIN __strandline_cdc_splits AS x ON x.splits = u.claim ORDER BY c0, seq NULLS FIRST, up DESC, w.winner IS NOT NULL DESC, src, entry),
-marked AS (
-  SELECT *, c0 IS DISTINCT FROM lag(c0) OVER () AS new_key, lag(seq) OVER () AS seq_before FROM sorted),
-coded AS (
-  SELECT *, entry * 16 + CASE WHEN new_key OR seq IS DISTINCT FROM seq_before THEN 8 ELSE 0 END + up * 4 + src AS code
-  FROM marked),
-ahead AS (
-  SELECT *, lead(code, 1, CAST(8 AS BIGINT)) OVER () AS code_1, lead(code, 2, CAST(8 AS BIGINT)) OVER () AS code_2 FROM coded),
-grouped AS (
-  SELECT c0, seq, up = 1 AS up, src, entry, hash, split, new_key,
-         CASE WHEN code & 7 = 5 THEN entry
-              WHEN code_1 & 15 = 5 THEN code_1 >> 4
-              WHEN code_1 & 8 = 0 AND code_2 & 15 = 5 THEN code_2 >> 4 END AS old_entry,
-         up = 1 AND (code_1 & 15 = 6 OR (code_1 & 8 = 0 AND code_2 & 15 = 6)) AS tied,
-         (code & 7 = 5 AND code_1 & 15 = 5)
-           OR (code_1 & 15 = 5 AND code_2 & 15 = 5) AS doubled
-  FROM ahead WHERE code & 8 = 8),
-joined AS (
-  SELECT *, NOT new_key AND lag(up) OVER () AS follows,
-         lag(hash) OVER () = hash AND NOT split AS same_hash, lag(entry) OVER () AS entry_before
-  FROM grouped),
-continued AS (SELECT *, coalesce(up AND follows AND same_hash, false) AS continues FROM joined),
-folded AS (
-  SELECT *, lead(continues, 1, false) OVER () AS goes_on, lead(new_key, 1, true) OVER () AS is_final,
-         lead(seq) OVER () AS seq_after
-  FROM continued)
-SELECT c0, seq, up, src, entry, old_entry, tied, doubled,
-       up AND NOT continues AS starts, up AND NOT goes_on AS ends,
-       CASE WHEN NOT is_final THEN seq_after END AS next_seq,
-       NOT up AND NOT coalesce(follows, false) AS hidden,
-       CASE WHEN continues THEN entry_before END AS before_entry,
-       count(CASE WHEN up AND NOT continues THEN 1 END) OVER (ROWS UNBOUNDED PRECEDING) AS run
-FROM folded;
+ranked AS (
+  SELECT c0, seq, up, src, entry, hash, ((1 - up) * 8 + src + CASE WHEN w.winner IS NULL THEN 4 ELSE 0 END) * 288230376151711744 + entry AS code
+  FROM claims AS u LEFT JOIN __strandline_cdc_won AS w ON w.winner = u.claim),
+slots AS (
+  SELECT c0, seq, min(code) AS code, arg_min(hash, code) AS hash,
+         min(CASE WHEN up = 1 AND src = 1 THEN entry END) AS old_entry,
+         count(CASE WHEN up = 1 AND src = 1 THEN 1 END) > 1 AS doubled,
+         count(CASE WHEN up = 1 AND src = 2 THEN 1 END) AS rivals
+  FROM ranked GROUP BY c0, seq),
+chosen AS (
+  SELECT c0, seq, code < 2305843009213693952 AS up, CAST((code >> 58) & 3 AS TINYINT) AS src,
+         code & 288230376151711743 AS entry, CASE WHEN code < 2305843009213693952 THEN hash END AS hash,
+         old_entry, doubled, rivals
+  FROM slots),
+judged AS (SELECT g.*, x.splits IS NOT NULL AS split FROM chosen AS g LEFT JOIN __strandline_cdc_splits AS x ON x.splits = CASE WHEN g.up THEN g.entry END),
+placed AS (
+  SELECT *, lag(hash) OVER w AS hash_before, lag(entry) OVER w AS entry_before,
+         lead(hash) OVER w AS hash_after, lead(split) OVER w AS split_after, lead(seq) OVER w AS next_seq
+  FROM judged WINDOW w AS (PARTITION BY c0 ORDER BY seq NULLS FIRST)),
+linked AS (
+  SELECT *, coalesce(hash_before = hash AND NOT split, false) AS continues,
+         coalesce(hash_after = hash AND NOT split_after, false) AS goes_on
+  FROM placed)
+SELECT c0, seq, up, src, entry, old_entry,
+       up AND rivals > CASE WHEN src = 2 THEN 1 ELSE 0 END AS tied, doubled,
+       up AND NOT continues AS starts, up AND NOT goes_on AS ends, next_seq,
+       NOT up AND hash_before IS NULL AS hidden, CASE WHEN continues THEN entry_before END AS before_entry
+FROM linked;
 
 -- ===== fold =====
 
@@ -229,9 +208,12 @@ SELECT r.start_seq, r.stop_seq, r.last_entry, r.last_src, r.old_entry, p.end_seq
 FROM (SELECT seq AS start_seq, next_seq AS stop_seq, entry AS last_entry, src AS last_src, old_entry
       FROM __strandline_cdc_line WHERE starts AND ends
       UNION ALL
-      SELECT a.seq, b.next_seq, b.entry, b.src, a.old_entry
-      FROM __strandline_cdc_line AS a JOIN __strandline_cdc_line AS b ON b.c0 = a.c0 AND b.run = a.run
-      WHERE a.starts AND NOT a.ends AND b.ends AND NOT b.starts) AS r
+      SELECT start_seq, stop_seq, last_entry, last_src, old_entry
+      FROM (SELECT seq AS start_seq, lead(next_seq) OVER w AS stop_seq, lead(entry) OVER w AS last_entry,
+                   lead(src) OVER w AS last_src, old_entry, starts
+            FROM __strandline_cdc_line WHERE starts <> ends
+            WINDOW w AS (PARTITION BY c0 ORDER BY seq NULLS FIRST)) AS b
+      WHERE starts) AS r
 LEFT JOIN (SELECT rowid AS entry, end_seq, row_id FROM __strandline_cdc_payload WHERE src = 1) AS p ON p.entry = r.old_entry;
 
 -- ===== diff =====
