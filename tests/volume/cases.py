@@ -71,10 +71,12 @@ def near(rng, scale):
 def make_columns(rng):
     kinds = [NUMBER, *rng.sample([kind for kind in VALUES if kind is not NUMBER], rng.randint(1, 4))]
     rng.shuffle(kinds)
-    return [Column(name, kind) for name, kind in zip(rng.sample(NAMES, len(kinds)), kinds)]
+    return [Column(name, kind, place) for place, (name, kind) in enumerate(zip(rng.sample(NAMES, len(kinds)), kinds))]
 
 
 def make_target(rng, name, columns, storages, updates, keeps_sequence):
+    if rng.random() < 0.3:
+        columns = [column for column in columns if column.kind is NUMBER or rng.random() < 0.5]
     target = Target(name, rng.choice(storages), columns)
     if updates:
         target.updates = rng.choice(["whole", "whole", "ignore", "named"] if target.storage != 3 else ["whole", "ignore"])
@@ -139,7 +141,7 @@ def make_case(seed, scale=1.0):
 def known_bad(events, threads):
     """The sizes that rows came twice at: distinct events, four of a key, into plain, tracked and nested histories."""
     struct = next(kind for kind in VALUES if kind.fields)
-    columns = [Column("zeta", NUMBER), Column("Beta", struct)]
+    columns = [Column("zeta", NUMBER, 0), Column("Beta", struct, 1)]
     targets = [Target("plain", 2, columns[:1]), Target("tracked", 2, columns, tracked=frozenset(["zeta"])),
                Target("nested", 2, columns), Target("ignored", 2, columns, updates="ignore"), Target("latest", 1, columns)]
     for target in targets:

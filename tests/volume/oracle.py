@@ -20,13 +20,14 @@ ORDER_BITS = 3  # of yn beside sn
 class Column:
     name: str
     kind: Kind
+    place: int  # in the mask of an event
 
 
 @dataclass
 class Target:
     name: str
     storage: int  # 1, 2, or 3: bitemporal
-    columns: list  # of Column, as events have them
+    columns: list  # of Column, those of the events that it selects
     updates: str = "whole"  # whole, ignore (IGNORE NULL UPDATES), named (COLUMNS TO UPDATE)
     always: frozenset = frozenset()  # of IGNORE NULL UPDATES: columns whose nulls count
     tracked: Optional[frozenset] = None  # names; None: all
@@ -49,7 +50,7 @@ class Cell:
 def cells_of(target):
     """In the order of the lower-cased names of the columns, then of the fields."""
     found = []
-    for place, column in sorted(enumerate(target.columns), key=lambda one: one[1].name.lower()):
+    for column in sorted(target.columns, key=lambda one: one.name.lower()):
         name, bits = column.name, column.kind.ranks.bit_length()
         if target.updates == "ignore" and column.kind.fields:
             # Fields count one by one, and a struct without any is null: how it arrived is no matter.
@@ -57,7 +58,7 @@ def cells_of(target):
                 given = "true" if column.name in target.always else f"coalesce({part}, 0) > 0"
                 found.append(Cell(column, 2 if "%" in part else bits - 2, f"coalesce({part}, 0)", given))
             continue
-        given = {"whole": "true", "named": f"(mask IS NULL OR (mask >> {place}) & 1 = 1)",
+        given = {"whole": "true", "named": f"(mask IS NULL OR (mask >> {column.place}) & 1 = 1)",
                  "ignore": "true" if name in target.always else f"{name} IS NOT NULL"}[target.updates]
         found.append(Cell(column, bits, f"coalesce({name} + 1, 0)", given))
     assert sum(cell.bits for cell in found) <= 61, [cell.bits for cell in found]

@@ -240,7 +240,7 @@ class CaseRun:
         chance = text.draw(case, 80 + number, "kn", "coalesce(start_sn, 0)")
         share = max(2, oracle.execute(f"SELECT count(*) // 150 FROM ranks_{name}").fetchone()[0])
         parts = {part: rank for part, _, rank in text.parts_of_row(case, target)}
-        ranks = ", ".join(f"{parts[column.name]} AS {column.name}" for column in case.columns)
+        ranks = ", ".join(f"{parts.get(column.name, 'NULL')} AS {column.name}" for column in case.columns)
         changed = case.number.name
         oracle.execute(f"CREATE OR REPLACE TEMP TABLE edited AS SELECT *, {chance} // {share} % 3 = 0 AS gone FROM (SELECT kn, "
                        f"start_sn, end_sn, {ranks} FROM ranks_{name}) WHERE {chance} % {share} = 0")

@@ -48,6 +48,7 @@ def flow_clauses(case, target):
         if target.truncates:
             text += " APPLY AS TRUNCATE WHEN op = 'T'"
         left_out = ["op", "given", "sys"] + ([] if target.keeps_sequence else ["seq"])
+        left_out += [column.name for column in case.columns if column not in target.columns]
         text += f" SEQUENCE BY seq COLUMNS * EXCEPT ({', '.join(left_out)})"
     text += " STORED AS " + {1: "SCD TYPE 1", 2: "SCD TYPE 2", 3: "BITEMPORAL SYSTEM SEQUENCE BY sys"}[target.storage]
     if target.tracked is not None:
@@ -61,7 +62,8 @@ def flow_clauses(case, target):
 
 def source_of(case, target, folder):
     if case.kind == "snapshots":
-        return f"SNAPSHOT (SELECT * FROM read_files('{folder}/in', format => 'parquet'))"
+        names = ", ".join(key_names(case) + [column.name for column in target.columns])
+        return f"SNAPSHOT (SELECT {names} FROM read_files('{folder}/in', format => 'parquet'))"
     stream = "STREAM source" if case.from_table else f"STREAM read_files('{folder}/in', format => 'parquet')"
     if any(batch.truncates for batch in case.batches) and not target.truncates:
         return f"(SELECT * FROM {stream} WHERE op <> 'T')"
@@ -88,9 +90,9 @@ def pipeline(case, folder):
 
 
 def grouping_column(case):
-    """One whose values group alike everywhere, or none."""
+    """Of the first target, one whose values group alike everywhere, or none."""
     fitting = ("STRING", "STRING wide", "BINARY", "DECIMAL(12,3)", "DATE", "BOOLEAN", "DOUBLE")
-    return next((column for column in case.columns if column.kind.name in fitting), None)
+    return next((column for column in case.targets[0].columns if column.kind.name in fitting), None)
 
 
 def views(case):
@@ -180,7 +182,7 @@ def interval_names(target):
 def parts_of_row(case, target):
     """Name, kind and SQL of the rank over the oracle's rows, of what both engines are to give."""
     cells = cells_of(target)
-    parts = [(column.name, column.kind, rank_of(target, cells, column, "row")) for column in case.columns]
+    parts = [(column.name, column.kind, rank_of(target, cells, column, "row")) for column in target.columns]
     if target.keeps_sequence:
         parts.append(("seq", case.sequence, "last_sn"))
     for name, rank in zip(interval_names(target), ["start_sn", "end_sn", "start_yn", "end_yn"]):
