@@ -53,18 +53,18 @@ class Case:
 def near(rng, scale):
     """A number of events, mostly between 10^4 and 6 * 10^4, often where chunks or row groups of the engine end."""
     draw = rng.random()
-    if draw < 0.35:
-        size = VECTOR * rng.randint(5, 20) + rng.randint(-2, 2)
-    elif draw < 0.50:
-        size = (26 + 51 * rng.choice([0, 0, 0, 0, 0, 0, 1])) * VECTOR - rng.choice([0, 1, 2, 3, 1024, 1247, 2046, 2047])
-    elif draw < 0.54:
+    if draw < 0.40:
+        size = VECTOR * rng.randint(5, 10) + rng.randint(-2, 2)
+    elif draw < 0.48:
+        size = (26 + 51 * rng.choice([0] * 14 + [1])) * VECTOR - rng.choice([0, 1, 2, 3, 1024, 1247, 2046, 2047])
+    elif draw < 0.49:
         size = ROW_GROUP * rng.choice([1, 1, 1, 2]) + rng.randint(-2, 2)
-    elif draw < 0.565:
+    elif draw < 0.50:
         size = rng.randint(100_000, 300_000)
-    elif draw < 0.566:
+    elif draw < 0.501:
         size = 1_000_000 + rng.randint(-2, 2)
     else:
-        size = rng.randint(10_000, 30_000)
+        size = rng.randint(10_000, 16_000)
     return max(1, int(size * scale))
 
 
@@ -93,7 +93,7 @@ def make_target(rng, name, columns, storages, updates, keeps_sequence):
 
 
 def make_batch(rng, number, case_kind, key_count, scale, tight, truncates):
-    events = near(rng, scale) if number == 0 or rng.random() < 0.5 else max(1, int(rng.randint(500, 12_000) * scale))
+    events = near(rng, scale) if number == 0 or rng.random() < 0.25 else max(1, int(rng.randint(300, 8_000) * scale))
     if case_kind == "edits":
         events = min(events, int(60_000 * scale))
     return Batch(
