@@ -2,7 +2,7 @@
 #   DUCKDB_ROOT=<folder>  use an installed DuckDB instead of the pinned one
 #   ARGS=…                passed on to the program a target runs
 .DEFAULT_GOAL := build
-.PHONY: deps build dev python test test-unit test-property test-interop test-spark test-python-versions fuzz asan tsan arm64 demo bench lint format clean
+.PHONY: deps build dev python test test-unit test-property test-volume test-interop test-spark test-python-versions fuzz asan tsan arm64 demo bench lint format clean
 
 cmake_args := $(if $(DUCKDB_ROOT),-DDUCKDB_ROOT=$(abspath $(DUCKDB_ROOT)))
 
@@ -34,6 +34,10 @@ test-property: build ## the property tests only, on many more histories
 	STRANDLINE_PROPERTY_HISTORIES=$${STRANDLINE_PROPERTY_HISTORIES:-100000} build/tests/property_test $(ARGS)
 	STRANDLINE_PROPERTY_SEED=$${STRANDLINE_PROPERTY_SEED:-$$(date +%s)} \
 	STRANDLINE_CRASH_HISTORIES=$${STRANDLINE_CRASH_HISTORIES:-2000} build/tests/fault_test --gtest_filter='CrashHistories.*' $(ARGS)
+
+test-volume: python ## random pipelines of many events against an oracle in SQL (hours); figures by kind
+	scripts/volume.sh --known-bad --seed $${STRANDLINE_VOLUME_SEED:-$$(date +%s)} \
+	  --batches $${STRANDLINE_VOLUME_BATCHES:-10000} $(ARGS)
 
 test-interop: build ## all tests with other readers and writers of Delta tables, Spark among them
 	scripts/interop.sh $(ARGS)

@@ -152,9 +152,11 @@ class CaseRun:
         return (f"(SELECT * FROM (SELECT * FROM events UNION ALL SELECT * FROM hand_{target.name}) AS every ANTI JOIN "
                 f"dead_{target.name} USING (arrival))")
 
-    def found(self, relation):
-        """Rows of the product, in the oracle's engine."""
-        return pyarrow.RecordBatchReader.from_stream(self.warehouse().sql(f"SELECT * FROM {relation}"))
+    def ask(self, relation):
+        """Makes the product's rows the relation `came` of the oracle's engine, to be read once; their columns' names."""
+        rows = pyarrow.RecordBatchReader.from_stream(self.warehouse().sql(f"SELECT * FROM {relation}"))
+        self.oracle.register("came", rows)
+        return rows.schema.names
 
     def check(self, target, number, batch):
         name, case, oracle = target.name, self.case, self.oracle
@@ -162,7 +164,7 @@ class CaseRun:
             oracle.execute(f"DROP TABLE IF EXISTS old_{name}; ALTER TABLE expected_{name} RENAME TO old_{name}")
         oracle.execute(f"CREATE OR REPLACE TABLE ranks_{name} AS {oracle_table(target, self.events_of(target))}")
         oracle.execute(f"CREATE OR REPLACE TABLE expected_{name} AS {text.expected_rows(case, target, f'ranks_{name}')}")
-        came = self.found(name)
+        self.ask(name)
         oracle.execute(f"CREATE OR REPLACE TEMP TABLE found AS {text.found_rows(case, target, 'came')}")
         where = f"{name} after batch {number}"
         rows = self.compare(f"SELECT * FROM expected_{name}", "SELECT * FROM found", where)
@@ -181,9 +183,8 @@ class CaseRun:
         self.versions[name] = version
         if version == old:
             return
-        told = self.found(f"table_changes('{name}', {old + 1}, {version})")
-        self.oracle.execute("CREATE OR REPLACE TEMP TABLE changes AS " +
-                            text.found_rows(self.case, target, "told", ", _change_type"))
+        self.ask(f"table_changes('{name}', {old + 1}, {version})")
+        self.oracle.execute("CREATE OR REPLACE TEMP TABLE changes AS " + text.found_rows(self.case, target, "came", ", _change_type"))
         before = f"SELECT * FROM old_{name}" if number else f"SELECT * FROM expected_{name} WHERE false"
         came = "SELECT * EXCLUDE (_change_type) FROM changes WHERE _change_type IN ('insert', 'update_postimage')"
         went = "SELECT * EXCLUDE (_change_type) FROM changes WHERE _change_type IN ('delete', 'update_preimage')"
@@ -196,7 +197,7 @@ class CaseRun:
         case, first = self.case, self.case.targets[0].name
         if case.copy:
             followed = next(target for target in case.targets if target.name == case.copy)
-            came = self.found("copied")
+            self.ask("copied")
             self.oracle.execute("CREATE OR REPLACE TEMP TABLE found AS " + text.found_rows(case, followed, "came"))
             rows = self.compare(f"SELECT * FROM expected_{case.copy}", "SELECT * FROM found", f"what followed {case.copy} by its feed")
             self.figures.add("AUTO CDC from a feed", batches=1, rows=rows)
@@ -206,8 +207,7 @@ class CaseRun:
         group = text.grouping_column(case)
         plain["g"] = group.kind.plain if group else None
         for name, query in text.views(case).items():
-            came = self.found(name)
-            columns = ", ".join(f"{plain.get(each, str)(each)} AS {each}" for each in came.schema.names)
+            columns = ", ".join(f"{plain.get(each, str)(each)} AS {each}" for each in self.ask(name))
             self.oracle.execute(f"CREATE OR REPLACE TEMP TABLE found AS SELECT {columns} FROM came")
             rows = self.compare(query.format(table=f"expected_{first}"), "SELECT * FROM found", f"the view {name}")
             self.figures.add("materialized view", batches=1, rows=rows)
