@@ -101,7 +101,7 @@ def make_batch(rng, number, case_kind, key_count, scale, tight, truncates):
         key_count=key_count, order=rng.choice(["time", "time", "wide", "ties"]), late=rng.choice([0, 5, 20]),
         deletes=rng.choice([0, 0, 5, 25]), again=rng.choice([0, 0, 2, 10]), files=rng.choice([1, 1, 1, 3]),
         truncates=rng.choice([0, 1, 3]) if truncates else 0, shuffled=rng.random() < 0.4,
-        memory_limit=rng.choice([24, 32, 48]) * MEBIBYTE if tight and events >= 30_000 * scale else 0)
+        memory_limit=rng.choice([24, 32, 48]) * MEBIBYTE if tight and events >= 5_000 * scale else 0)
 
 
 def make_keys(rng):
