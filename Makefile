@@ -2,7 +2,7 @@
 #   DUCKDB_ROOT=<folder>  use an installed DuckDB instead of the pinned one
 #   ARGS=…                passed on to the program a target runs
 .DEFAULT_GOAL := build
-.PHONY: deps build dev python test test-unit test-property test-volume test-interop test-spark test-python-versions fuzz asan tsan arm64 demo bench lint format clean
+.PHONY: deps build dev python test test-unit test-property test-volume test-mutants test-interop test-spark test-python-versions fuzz asan tsan arm64 demo bench lint format clean
 
 cmake_args := $(if $(DUCKDB_ROOT),-DDUCKDB_ROOT=$(abspath $(DUCKDB_ROOT)))
 
@@ -48,6 +48,10 @@ test-spark: build ## the Spark SQL of AUTO CDC on a local Spark: every row case
 test-python-versions: build ## `pip install` and the Python tests with CPython 3.10 to 3.13; ARGS='3.12' chooses
 	scripts/python_versions.sh $(ARGS)
 
+test-mutants: deps ## whether the tests bite: the mutations of tests/mutants/, in build-mutants/; ARGS='cdc' chooses
+	@scripts/venv.sh
+	build/venv/bin/python tests/mutants/mutants.py $(ARGS)
+
 fuzz: ## libFuzzer on all that reads bytes of others, in build-fuzz/; ARGS='SECONDS TARGET…'
 	@scripts/install_deps.sh fuzz
 	$(call build_preset,fuzz)
@@ -86,4 +90,4 @@ format: ## format all C++ files and the Python package
 	git ls-files '*.h' '*.cc' | xargs clang-format-19 -i
 
 clean: ## remove what was built; downloads in .deps/ stay
-	rm -rf build build-dev build-asan build-tsan build-tidy build-arm64 build-fuzz build-cp3*
+	rm -rf build build-dev build-asan build-tsan build-tidy build-arm64 build-fuzz build-mutants build-cp3*

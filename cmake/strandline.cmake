@@ -33,7 +33,9 @@ function(strandline_library name)
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
 
   if(sources)
-    add_library(${target} STATIC ${sources})
+    add_library(${target} ${sources})
+    # As a shared library (preset mutants) it is compiled just as it is for the static one.
+    set_target_properties(${target} PROPERTIES DEFINE_SYMBOL "")
     target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/include
                                          PRIVATE ${PROJECT_SOURCE_DIR}/src)
     target_link_libraries(${target} PUBLIC ${arg_DEPENDS}

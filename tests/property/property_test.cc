@@ -2,6 +2,7 @@
 //
 //   STRANDLINE_PROPERTY_HISTORIES=100000  how many key histories (default 5,000)
 //   STRANDLINE_PROPERTY_SEED=42           the first seed (default 1); printed
+//   STRANDLINE_PROPERTY_SHRINK=0          tells a failure as it was found, at once
 //
 // Each scenario has a seed of its own, one after the other, so that a run can be split, or go on
 // where it was stopped: with the next seed, as printed, and as many histories as are left. How many
@@ -43,7 +44,8 @@ class PropertyTest : public testing::Test {
   }
 
   void fail(const Scenario& scenario, uint64_t seed) {
-    const Scenario small = shrink(*connection_, scenario);
+    const bool shrinks = number_from_environment("STRANDLINE_PROPERTY_SHRINK", 1) != 0;
+    const Scenario small = shrinks ? shrink(*connection_, scenario) : scenario;
     const std::optional<std::string> problem = run_scenario(*connection_, small);
     FAIL() << problem.value_or("(gone after shrinking)") << "\nseed " << seed
            << ", STRANDLINE_PROPERTY_HISTORIES " << wanted_ << "\n"
