@@ -41,6 +41,7 @@ TEST_F(PlanTest, RangesByTime) {
   EXPECT_THAT(lines(plan(at(-5000), at(1999))), ElementsAre("0: +a", "1: +b"));
   EXPECT_THAT(lines(plan(at(500), at(1500))), ElementsAre("1: +b"));
   EXPECT_THAT(lines(plan(version(1), at(2000))), ElementsAre("1: +b", "2: +c"));
+  EXPECT_THAT(lines(plan(at(1000), at(1000))), ElementsAre("1: +b"));
   EXPECT_THAT(lines(plan(Timestamp{1'000'001})), ElementsAre("2: +c"));
   // No commit in between.
   EXPECT_TRUE(plan(at(1100), at(1200)).ok());
@@ -117,9 +118,21 @@ TEST_F(PlanTest, MergesThatChangedNothing) {
       {"numTargetRowsInserted", "0"}, {"numTargetRowsUpdated", "0"}, {"numTargetRowsDeleted", "0"}};
   commit({remove("a"), add("b")}, "MERGE", zero);
   commit({remove("b"), add("c")}, "WRITE", zero);
-  zero.erase("numTargetRowsDeleted");
+  zero["numTargetRowsUpdated"] = "1";
   commit({remove("c"), add("d")}, "MERGE", zero);
-  EXPECT_THAT(lines(plan(version(1))), ElementsAre("2: -b +c", "3: -c +d"));
+  zero["numTargetRowsUpdated"] = "0";
+  zero.erase("numTargetRowsDeleted");
+  commit({remove("d"), add("e")}, "MERGE", zero);
+  EXPECT_THAT(lines(plan(version(1))), ElementsAre("2: -b +c", "3: -c +d", "4: -d +e"));
+}
+
+TEST_F(PlanTest, TheAutomaticFeedLooksAtRowsWhateverAMergeSaysOfThem) {
+  commit({protocol(), metadata(kTracked), add("a")});
+  commit({remove("a"), add("b")}, "MERGE",
+         {{"numTargetRowsInserted", "0"},
+          {"numTargetRowsUpdated", "0"},
+          {"numTargetRowsDeleted", "0"}});
+  EXPECT_THAT(lines(plan(version(1))), ElementsAre("1: -a +b"));
 }
 
 TEST_F(PlanTest, RewritesAreNoChanges) {
@@ -204,8 +217,11 @@ TEST_F(PlanTest, OtherSchemaChangesSplitTheRange) {
     commit({add("b")});
     commit({metadata(properties, after)});
     commit({add("c")});
-    EXPECT_TRUE(plan(version(0), version(1)).ok());
-    EXPECT_TRUE(plan(version(2)).ok());
+    // Of a range on one side all columns are read.
+    const auto older = plan(version(0), version(1));
+    EXPECT_EQ(delta::print_schema(older->definition->schema), delta::print_schema(before));
+    const auto newer = plan(version(2));
+    EXPECT_EQ(delta::print_schema(newer->definition->schema), delta::print_schema(after));
     return error(version(0));
   };
   const Schema two = delta::two_columns();
@@ -221,6 +237,19 @@ TEST_F(PlanTest, OtherSchemaChangesSplitTheRange) {
               HasSubstr("became NOT NULL"));
   EXPECT_THAT(changes(kTracked, two, one_more("x", TypeId::kLong, false)).message,
               HasSubstr("NOT NULL column x was added"));
+  const auto of = [](const DataType& type) {
+    Schema schema = delta::two_columns();
+    schema.fields.push_back(Field{"x", type, true, {}});
+    return schema;
+  };
+  const DataType number = DataType::primitive(TypeId::kLong);
+  const DataType list = DataType::array(number), map = DataType::map(number, number);
+  DataType strict_list = list, strict_map = map;
+  strict_list.contains_null = strict_map.contains_null = false;
+  EXPECT_THAT(changes(kTracked, of(list), of(strict_list)).message,
+              HasSubstr("the elements of x became NOT NULL"));
+  EXPECT_THAT(changes(kTracked, of(map), of(strict_map)).message,
+              HasSubstr("the values of x became NOT NULL"));
 }
 
 TEST_F(PlanTest, ACommitThatReplacesRowsAndColumnsIsLeftOut) {
@@ -268,6 +297,16 @@ TEST_F(PlanTest, ACommitThatReplacesRowsAndColumnsIsLeftOut) {
   }
 }
 
+TEST_F(PlanTest, AMergeThatChangedNothingNeedsNoOlderColumns) {
+  commit({protocol(), metadata(kLegacy, one_more("x", TypeId::kLong)), add("a")});
+  commit({remove("a"), metadata(kLegacy, delta::two_columns()), add("b")}, "MERGE",
+         {{"numTargetRowsInserted", "0"},
+          {"numTargetRowsUpdated", "0"},
+          {"numTargetRowsDeleted", "0"}});
+  commit({add("c")});
+  EXPECT_THAT(lines(plan(version(1))), ElementsAre("2: +c"));
+}
+
 TEST_F(PlanTest, MappedColumnsAreToldApartByTheirStoredNames) {
   const auto mapped = [](const std::string& physical) {
     Schema schema = one_more("x", TypeId::kLong);
@@ -295,8 +334,8 @@ TEST_F(PlanTest, OwnColumnsOfTheFeedsNames) {
 }
 
 TEST_F(PlanTest, ALogThatIsCleanedUp) {
-  commit({protocol(), metadata(kLegacy), add("a")});
-  commit({add("b")});
+  commit({protocol(), metadata(kLegacy), add("a"), add("z")});
+  commit({add("b"), remove("z")});
   commit({add("c")});
   const auto snapshot = table_.snapshot(1);
   ASSERT_TRUE(snapshot.ok());
@@ -309,7 +348,8 @@ TEST_F(PlanTest, ALogThatIsCleanedUp) {
   ASSERT_TRUE(store_->remove(delta::commit_path("/t", 0)).ok());
   EXPECT_EQ(error(version(0)).code, "DELTA_VERSION_NOT_FOUND");
   EXPECT_THAT(error(version(0)).message, HasSubstr("from version 1 on"));
-  EXPECT_THAT(lines(plan(at(0))), ElementsAre("1: +b", "2: +c"));
+  // The commit before is not asked for the rows that the first one removes.
+  EXPECT_THAT(lines(plan(at(0))), ElementsAre("1: -z +b", "2: +c"));
 }
 
 TEST_F(PlanTest, RowIdColumnsOfAllVersionsAreKnown) {

@@ -110,6 +110,10 @@ TEST_F(StreamTest, ARefusedCommitEndsTheBatch) {
   options_.max_files.reset();
   options_.max_bytes = 1;
   EXPECT_THAT(batches(), ElementsAre("1: +a +b -> 2/-1", "2: +c +d -> 3/-1", "3: +e -> 4/-1"));
+  options_.max_bytes = 300;  // of files of 100 each
+  EXPECT_THAT(batches(), ElementsAre("1: +a +b -> 2/-1", "2: +c +d 3: +e -> 4/-1"));
+  options_.max_bytes = 400;
+  EXPECT_THAT(batches(), ElementsAre("1: +a +b 2: +c +d -> 3/-1", "3: +e -> 4/-1"));
 }
 
 TEST_F(StreamTest, EmptyCommitsMoveTheOffset) {
@@ -215,6 +219,10 @@ TEST_F(StreamTest, ATableMadeAnewAndALogThatIsCleanedUp) {
   EXPECT_THAT(batches(from)[0], HasSubstr("DELTA_MISSING_FILES_UNEXPECTED_VERSION"));
   options_.fail_on_data_loss = false;
   EXPECT_THAT(batches(from), ElementsAre("1: +b 2: +c -> 3/-1"));
+  options_.start = Bound(Version{0});
+  EXPECT_THAT(batches(), ElementsAre("1: +b 2: +c -> 3/-1"));
+  options_.start = Bound(Version{2});
+  EXPECT_THAT(batches(), ElementsAre("2: +c -> 3/-1"));
 }
 
 TEST(StreamOffset, AsText) {

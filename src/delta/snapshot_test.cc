@@ -90,6 +90,35 @@ TEST_F(SnapshotTest, ReplaysAddsAndRemoves) {
   EXPECT_EQ(table_.latest_version().value(), 3);
 }
 
+TEST_F(SnapshotTest, TheLastWordOfACommitCounts) {
+  commit(0, {kProtocol, metadata_line(), R"({"txn":{"appId":"x","version":1}})",
+             R"({"txn":{"appId":"x","version":2}})"});
+  EXPECT_EQ((*table_.snapshot())->txn_version("x"), 2);
+}
+
+TEST_F(SnapshotTest, ASnapshotThatGoesOnKeepsWhatNewCommitsDoNotSpeakOf) {
+  const auto domain = [](const std::string& name, const std::string& value) {
+    return R"({"domainMetadata":{"domain":")" + name + R"(","configuration":")" + value +
+           R"(","removed":false}})";
+  };
+  commit(0, {kProtocol, metadata_line(), add("a"), R"({"txn":{"appId":"x","version":1}})",
+             domain("kept", "1"), domain("set", "1")});
+  const auto first = *table_.snapshot();
+  commit(1, {add("b"), domain("set", "2")});
+  const auto second = *table_.snapshot_after(first);
+  EXPECT_EQ(second->version, 1);
+  EXPECT_EQ(second->txn_version("x"), 1);
+  ASSERT_EQ(second->domains.size(), 2u);
+  EXPECT_EQ(second->domains.at("kept").configuration, "1");
+  EXPECT_EQ(second->domains.at("set").configuration, "2");
+}
+
+TEST_F(SnapshotTest, AFileThatIsLiveTwiceIsDamage) {
+  commit(0, {kProtocol, metadata_line(), add("a")});
+  commit(1, {add("a", vector_json("AAAAA"))});  // without a remove
+  EXPECT_THAT(paths(), ElementsAre(HasSubstr("lists file a twice")));
+}
+
 TEST_F(SnapshotTest, KeysHoldTheDeletionVector) {
   commit(0, {kProtocol, metadata_line(), add("a")});
   commit(1, {remove("a"), add("a", vector_json("AAAAA"))});

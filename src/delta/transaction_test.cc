@@ -94,6 +94,36 @@ class TransactionTest : public ::testing::Test {
     return found;
   }
 
+  // A commit as another program writes it.
+  void commit_of_others(const std::vector<Action>& actions) {
+    std::string text;
+    for (const Action& action : actions) text += print_action(action) + "\n";
+    ASSERT_TRUE(
+        store_->put_if_absent(commit_path(table_.path(), snapshot()->version + 1), text).ok());
+  }
+  CommitInfo info_of_others(std::optional<bool> is_blind_append) {
+    CommitInfo made;
+    made.operation = "WRITE";
+    made.timestamp_ms = snapshot()->timestamp_ms + 1;
+    made.in_commit_timestamp_ms = made.timestamp_ms;
+    made.is_blind_append = is_blind_append;
+    return made;
+  }
+  AddFile file_of_others(const std::string& path) {
+    AddFile file = data_file(path);
+    file.base_row_id = 1000;
+    file.default_row_commit_version = snapshot()->version + 1;
+    return file;
+  }
+  RemoveFile removal_by_others(const std::string& path, const std::string& spelling) {
+    const AddFile file = live(path);
+    RemoveFile gone;
+    gone.path = spelling;
+    gone.data_change = true;
+    gone.deletion_vector = file.deletion_vector;
+    return gone;
+  }
+
   CommitInfo info(Version version) {
     const auto actions = table_.commit(version);
     return std::get<CommitInfo>((*actions)[0]);
@@ -288,6 +318,12 @@ TEST_F(TransactionTest, IllegalActionSetsAreRefused) {
   EXPECT_THAT(refused([&](Transaction& t) { t.remove_file(data_file("zz")); }),
               HasSubstr("was not live"));
   EXPECT_THAT(refused([&](Transaction& t) {
+                AddFile other = file;
+                other.deletion_vector = DeletionVectorDescriptor{'i', "AAAAA", {}, 4, 1};
+                t.remove_file(other);
+              }),
+              HasSubstr("was not live"));
+  EXPECT_THAT(refused([&](Transaction& t) {
                 t.remove_file(file, false);
                 t.add_file(data_file("b"));
               }),
@@ -335,6 +371,51 @@ TEST_F(TransactionTest, PartitionValuesMustBeThere) {
   file.partition_values["name"] = "x";
   right.add_file(file);
   EXPECT_EQ(outcome(right), "ok");
+  // A remove tells them too: a feed gives the rows that go.
+  Transaction removing = begin();
+  removing.remove_file(live("name=x/a"));
+  EXPECT_EQ(outcome(removing), "ok");
+  const auto actions = *table_.commit(2);
+  const auto* const removed = std::get_if<RemoveFile>(&actions.back());
+  ASSERT_NE(removed, nullptr);
+  EXPECT_EQ(removed->partition_values, file.partition_values);
+}
+
+TEST_F(TransactionTest, StatisticsOfOthersKeepAllButTightBoundsWhenRowsGo) {
+  create();
+  Transaction appending = begin();
+  AddFile file = data_file("a");
+  file.stats = R"({"tightBounds":true,"numRecords":10,"minValues":{"id":1}})";
+  appending.add_file(file);
+  ASSERT_EQ(outcome(appending), "ok");
+  Transaction deleting = begin();
+  ASSERT_TRUE(deleting.delete_rows(live("a"), rows({1})).ok());
+  ASSERT_EQ(outcome(deleting), "ok");
+  EXPECT_EQ(live("a").stats, R"({"numRecords":10,"minValues":{"id":1},"tightBounds":false})");
+}
+
+TEST_F(TransactionTest, ACommitThatRemovesIsNoBlindAppend) {
+  create();
+  append("a");
+  Transaction replacing = begin();
+  replacing.remove_file(live("a"));
+  replacing.add_file(data_file("b"));
+  replacing.set_blind_append();
+  ASSERT_EQ(outcome(replacing), "ok");
+  EXPECT_EQ(info(2).is_blind_append, false);
+}
+
+TEST_F(TransactionTest, ProgressBesideFilesThatAreOnlyRearrangedIsSerializable) {
+  create();
+  append("a");
+  Transaction rearranging = begin();
+  rearranging.remove_file(live("a"), false);
+  AddFile file = data_file("b");
+  file.data_change = false;
+  rearranging.add_file(file);
+  rearranging.set_txn("app", 1);
+  ASSERT_EQ(outcome(rearranging), "ok");
+  EXPECT_EQ(info(2).isolation_level, "Serializable");
 }
 
 TEST_F(TransactionTest, AppendOnlyAndChangeFeedTables) {
@@ -360,13 +441,18 @@ TEST_F(TransactionTest, AppendOnlyAndChangeFeedTables) {
   updating.remove_file(live("a"));
   updating.add_file(data_file("b"));
   EXPECT_EQ(outcome(updating), "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE");
+  // A whole file that goes tells its rows itself.
+  append("gone");
+  Transaction removing_all = begin();
+  removing_all.remove_file(live("gone"));
+  EXPECT_EQ(outcome(removing_all), "ok");
   Transaction recording = begin();
   recording.remove_file(live("a"));
   recording.add_file(data_file("b"));
   recording.add_change_file({"_change_data/c", {}, 5});
   recording.set_change_feed_complete();
   EXPECT_EQ(outcome(recording), "ok");
-  const auto actions = *table_.commit(2);
+  const auto actions = *table_.commit(4);
   EXPECT_TRUE(std::any_of(actions.begin(), actions.end(), [](const Action& action) {
     const auto* file = std::get_if<CdcFile>(&action);
     return file != nullptr && file->path == "_change_data/c" && file->size_bytes == 5;
@@ -536,6 +622,28 @@ TEST_F(ChangedMeanwhile, RowsThatWereMovedBeforeTrackingLoseTheirIds) {
   EXPECT_EQ(info(snapshot()->version).tags.count("delta.rowTracking.preserved"), 0u);
 }
 
+// Tables that give rows their ids, though no property says so yet.
+TEST_F(TransactionTest, RowsMovedWhileTrackingIsSwitchedOnDoNotKeepTheirIds) {
+  create({{"delta.enableRowTracking", "false"}, {"delta.feature.rowTracking", "supported"}});
+  append("a");
+  Transaction moving = begin();
+  moving.remove_file(live("a"));
+  moving.add_file(data_file("mine", 7));
+  moving.set_read_files({0});
+  Transaction appending = begin();
+  appending.add_file(data_file("mine2", 7));
+  appending.set_blind_append();
+  const auto switched = commit_alteration(
+      table_, {"SET TBLPROPERTIES", {}}, [&](const Snapshot&, Alteration* alteration) {
+        return alteration->set_properties({{"delta.enableRowTracking", "true"}});
+      });
+  ASSERT_TRUE(switched.ok()) << switched.error().message;
+  ASSERT_EQ(outcome(moving), "ok");
+  EXPECT_EQ(info(snapshot()->version).tags["delta.rowTracking.preserved"], "false");
+  ASSERT_EQ(outcome(appending), "ok");
+  EXPECT_EQ(info(snapshot()->version).tags["delta.rowTracking.preserved"], "true");
+}
+
 TEST_F(ChangedMeanwhile, OtherChangesConflict) {
   const auto race = [&](const std::map<std::string, std::string>& properties) {
     Transaction ours = appending();
@@ -591,6 +699,32 @@ TEST(HarmlessChanges, IdentityColumnsMoveOn) {
   EXPECT_FALSE(is_harmless_change(before, after));
 }
 
+TEST(HarmlessChanges, AnotherTableAndOtherPartitionsAreNone) {
+  Metadata before;
+  before.id = "one";
+  before.schema_string = print_schema(two_columns());
+  before.partition_columns = {"name"};
+  EXPECT_TRUE(is_harmless_change(before, before));
+  Metadata after = before;
+  after.id = "other";
+  EXPECT_FALSE(is_harmless_change(before, after));
+  after = before;
+  after.partition_columns = {};
+  EXPECT_FALSE(is_harmless_change(before, after));
+}
+
+TEST(HarmlessChanges, WhatIsSwitchedOnAlreadyKeepsWhatCameAlong) {
+  Metadata before;
+  before.schema_string = print_schema(two_columns());
+  before.configuration = {{"delta.enableRowTracking", "true"},
+                          {"delta.rowTracking.materializedRowIdColumnName", "_ids"}};
+  Metadata after = before;
+  after.configuration["delta.rowTracking.materializedRowIdColumnName"] = "_others";
+  EXPECT_FALSE(is_harmless_change(before, after));
+  before.configuration.erase("delta.enableRowTracking");
+  EXPECT_TRUE(is_harmless_change(before, after));
+}
+
 TEST(HarmlessChanges, MappingWithOtherNamesIsNone) {
   Metadata before;
   before.schema_string = print_schema(two_columns());
@@ -624,6 +758,78 @@ TEST_F(Conflicts, AppendAgainstReader) {
   reader.add_file(data_file("theirs3"));
   ASSERT_EQ(outcome(reader), "ok");
   EXPECT_EQ(outcome(third), "DELTA_CONCURRENT_APPEND");
+}
+
+TEST_F(Conflicts, AppendsOfOthersAreBlindOnlyIfTheySaySoAndRemoveNothing) {
+  use_write_serializable();
+  const auto race = [&](const std::vector<Action>& actions) {
+    Transaction ours = deleting("b", {1}, static_cast<uint64_t>(snapshot()->version));
+    commit_of_others(actions);
+    return outcome(ours);
+  };
+  EXPECT_EQ(race({info_of_others(true), file_of_others("c")}), "ok");
+  EXPECT_EQ(race({info_of_others({}), file_of_others("d")}), "DELTA_CONCURRENT_APPEND");
+  EXPECT_EQ(race({info_of_others(true), removal_by_others("a", "a"), file_of_others("e")}),
+            "DELTA_CONCURRENT_APPEND");
+}
+
+TEST_F(Conflicts, AFileIsTheSameHoweverItsPathIsSpelt) {
+  use_write_serializable();
+  Transaction ours = deleting("a", {0});
+  Transaction reader = begin();
+  reader.add_file(data_file("mine"));
+  reader.set_read_files({0});
+  commit_of_others({info_of_others(false), removal_by_others("a", "/t/a")});
+  EXPECT_EQ(outcome(ours), "DELTA_CONCURRENT_DELETE_DELETE");
+  EXPECT_EQ(outcome(reader), "DELTA_CONCURRENT_DELETE_READ");
+}
+
+TEST_F(Conflicts, AProtocolThatLosesAFeatureOrThatBothChange) {
+  const auto with = [&](const std::function<void(Protocol*)>& change) {
+    Protocol protocol = snapshot()->protocol;
+    change(&protocol);
+    return protocol;
+  };
+  Transaction ours = begin();
+  ours.add_file(data_file("mine"));
+  ours.set_blind_append();
+  commit_of_others({info_of_others(false), with([](Protocol* protocol) {
+                      protocol->writer_features.erase("appendOnly");
+                    })});
+  EXPECT_EQ(outcome(ours), "DELTA_PROTOCOL_CHANGED");
+
+  Transaction changing = begin();
+  changing.set_protocol(
+      with([](Protocol* protocol) { protocol->writer_features.insert("changeDataFeed"); }));
+  changing.set_blind_append();
+  commit_of_others({info_of_others(false), with([](Protocol* protocol) {
+                      protocol->reader_features.insert("vacuumProtocolCheck");
+                      protocol->writer_features.insert("vacuumProtocolCheck");
+                    })});
+  EXPECT_EQ(outcome(changing), "DELTA_PROTOCOL_CHANGED");
+}
+
+TEST_F(Conflicts, AChangeOfTheMetadataFollowsNeitherAnotherNorAnAppend) {
+  use_write_serializable();
+  const auto describing = [&] {
+    Transaction ours = begin();
+    Metadata metadata = ours.snapshot().metadata;
+    metadata.description = "ours";
+    ours.set_metadata(metadata);
+    return ours;
+  };
+  Transaction ours = describing();
+  ours.set_blind_append();
+  Transaction theirs = begin();
+  Metadata metadata = theirs.snapshot().metadata;
+  metadata.configuration["delta.checkpointPolicy"] = "v2";
+  theirs.set_metadata(metadata);
+  ASSERT_EQ(outcome(theirs), "ok");
+  EXPECT_EQ(outcome(ours), "DELTA_METADATA_CHANGED") << "the switch of the others would be lost";
+
+  Transaction reading = describing();
+  append("c");
+  EXPECT_EQ(outcome(reading), "DELTA_CONCURRENT_APPEND");
 }
 
 TEST_F(Conflicts, DeletesOfOneFile) {
