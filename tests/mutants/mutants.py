@@ -278,9 +278,22 @@ def source_of_tests(catcher):
     return beside or sorted((ROOT / folders.get(name, f"tests/{name}")).glob("*.cc"))
 
 
+def text_of_test(catcher, test):
+    """The test that killed, as it is written; all of the catcher's files where that is not to be told."""
+    texts = [path.read_text(encoding="utf-8") for path in source_of_tests(catcher) if path.exists()]
+    named = re.search(r"(\w+)\.(\w+)", test)
+    if catcher.split(":")[0].endswith("_test") and named:
+        begins = re.compile(r"^TEST(?:_[FP])?\(" + named[1] + r",\s*" + named[2] + r"\)", re.MULTILINE)
+        for text in texts:
+            if begin := begins.search(text):
+                end = re.compile(r"^(?:TEST|INSTANTIATE)", re.MULTILINE).search(text, begin.end())
+                return text[begin.start() : end.start() if end else len(text)]
+    return "".join(texts)
+
+
 class Keys:
-    """A verdict holds while its key is the same: a kill while the mutated file and the tests that
-    killed are, a survival while all code and all tests that were asked are."""
+    """A verdict holds while its key is the same: a kill while the mutated file and the test that killed
+    are, a survival while all code and all tests that were asked are."""
 
     def __init__(self):
         self.code = digest(b"".join(path.read_bytes() for path in sorted((ROOT / "src").rglob("*"))
@@ -288,11 +301,12 @@ class Keys:
 
     def of(self, mutant, outcome, by):
         if outcome in ("killed", "hung"):
-            asked, code = by.split(" ")[:1], digest((ROOT / "src" / mutant.file).read_bytes())
+            catcher, _, test = by.partition(" ")
+            parts = [(ROOT / "src" / mutant.file).read_text(encoding="utf-8"), text_of_test(catcher, test)]
         else:
-            asked, code = mutant.caught, self.code
-        tests = b"".join(path.read_bytes() for catcher in asked for path in source_of_tests(catcher) if path.exists())
-        return digest(code.encode() + " ".join(asked).encode() + tests)
+            tests = [text_of_test(catcher, "") for catcher in mutant.caught]
+            parts = [self.code, *mutant.caught, *tests]
+        return digest("\n".join(parts).encode())
 
 
 def read_results():
