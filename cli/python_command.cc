@@ -7,6 +7,7 @@
 
 #include "commands.h"
 #include "report.h"
+#include "strandline/python.h"
 
 namespace strandline::cli {
 
@@ -21,7 +22,7 @@ int python_command(const PythonArguments& arguments) {
   }
   const char* named = std::getenv("STRANDLINE_PYTHON");
   const std::string python = named != nullptr && *named != '\0' ? named : "python3";
-  std::vector<std::string> words = {python, "-m", "strandline._script"};
+  std::vector<std::string> words = python_words(python, "strandline._script");
   const auto add = [&](const char* flag, const std::string& value) {
     if (value.empty()) return;
     words.emplace_back(flag);

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/secrets.h"
 #include "duck/extensions.h"
+#include "strandline/python.h"
 
 extern char** environ;
 
@@ -243,8 +244,11 @@ Result<std::unique_ptr<Program>> Program::start(const std::atomic<bool>* cancel)
   // What user code prints must not get between the program's own output.
   ::posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, ends[1], kChildChannel);
-  std::string words[] = {python, "-m", "strandline._declare", std::to_string(kChildChannel)};
-  char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(), nullptr};
+  std::vector<std::string> words = python_words(python, "strandline._declare");
+  words.push_back(std::to_string(kChildChannel));
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
   pid_t child = 0;
   // Ctrl-C waits until the child can take it: while it imports, Python would print a traceback.
   sigset_t blocked;
@@ -255,7 +259,7 @@ Result<std::unique_ptr<Program>> Program::start(const std::atomic<bool>* cancel)
   ::posix_spawnattr_setsigmask(&attributes, &blocked);
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   const int failed =
-      ::posix_spawnp(&child, python.c_str(), &actions, &attributes, arguments, environ);
+      ::posix_spawnp(&child, python.c_str(), &actions, &attributes, arguments.data(), environ);
   ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&actions);
   ::close(ends[1]);

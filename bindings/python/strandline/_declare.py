@@ -39,7 +39,7 @@ def user_frames(error: BaseException, files: Any) -> list[traceback.FrameSummary
     return [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith(_PACKAGE) and not frame.filename.startswith("<frozen")
+        if not frame.filename.startswith((_PACKAGE, "<frozen", "<string>"))
     ]
 
 

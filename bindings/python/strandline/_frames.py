@@ -607,6 +607,7 @@ class DataFrameWriter:
         return self
 
     def saveAsTable(self, name: str) -> None:
+        self._frame._spark._refuse_effects("saveAsTable()")
         engine = self._frame._spark._engine()
         shown = table_name(name)
         text = self._frame._spark._expand(self._frame._query())
@@ -623,6 +624,7 @@ class DataFrameWriter:
             engine.sql(f"CREATE TABLE {shown} AS {text}")  # says that it exists
 
     def insertInto(self, tableName: str, overwrite: bool = False) -> None:
+        self._frame._spark._refuse_effects("insertInto()")
         verb = "OVERWRITE" if overwrite or self._mode == "overwrite" else "INTO"
         engine = self._frame._spark._engine()
         engine.sql(f"INSERT {verb} {table_name(tableName)} {self._frame._spark._expand(self._frame._query())}")

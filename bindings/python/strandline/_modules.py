@@ -16,6 +16,10 @@ from ._source import source_text
 
 MODULE = "strandline_pipeline_"  # and a number: of a file that none imports
 _PACKAGES = f"{os.sep}site-packages{os.sep}"  # of an environment below the folder
+_NOT_THEIRS = sys.stdlib_module_names | {
+    "strandline", "sqlframe", "sqlglot", "prettytable", "wcwidth", "more_itertools", "typing_extensions",
+    "duckdb", "numpy", "pandas", "pyarrow", "polars", "matplotlib", "PIL", "dateutil", "pytz", "six",
+}  # fmt: skip
 _OURS = os.path.join(os.path.dirname(os.path.realpath(__file__)), "")
 
 
@@ -32,7 +36,8 @@ class Modules(importlib.abc.MetaPathFinder):
         self._inside = tuple(os.path.join(os.path.realpath(folder), "") for folder in self.folders)
 
     def install(self) -> None:
-        """The folders are searched first."""
+        """The folders are searched first, but for names of Python's own modules and of what this package is made of:
+        a file of the user called ``random.py`` is nobody's ``random``."""
         sys.path[:0] = reversed(self.folders)
         finder = importlib.machinery.PathFinder
         at = sys.meta_path.index(finder) if finder in sys.meta_path else len(sys.meta_path)
@@ -86,6 +91,11 @@ class Modules(importlib.abc.MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Optional[Sequence[str]], target: Optional[ModuleType] = None
     ) -> Optional[importlib.machinery.ModuleSpec]:
+        if path is None and fullname in _NOT_THEIRS:
+            elsewhere = [place for place in sys.path if place not in self.folders]
+            found = importlib.machinery.PathFinder.find_spec(fullname, elsewhere, target)
+            if found is not None and found.loader is not None:
+                return found
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
         if spec is None or not isinstance(spec.loader, importlib.machinery.SourceFileLoader):
             return None

@@ -38,12 +38,15 @@ def run(path: str, warehouse: Warehouse, root: str = ".", name: str = "__main__"
     tree = ast.parse(text, path)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     value = None
-    with resolving(spark), Modules({}, str(Path(path).resolve().parent), names).installed():
-        exec(compile(tree, path, "exec"), module.__dict__)
-        if last is not None:
-            assert isinstance(last, ast.Expr)
-            value = eval(compile(ast.Expression(last.value), path, "eval"), module.__dict__)
-    _streams.finish_all()
+    try:
+        with resolving(spark), Modules({}, str(Path(path).resolve().parent), names).installed():
+            exec(compile(tree, path, "exec"), module.__dict__)
+            if last is not None:
+                assert isinstance(last, ast.Expr)
+                value = eval(compile(ast.Expression(last.value), path, "eval"), module.__dict__)
+        _streams.finish_all()
+    finally:
+        _streams.stop_all()
     return value
 
 

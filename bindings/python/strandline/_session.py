@@ -26,6 +26,9 @@ class Session(Protocol):
     _temporary: dict[str, Any]  # views: name -> DataFrame
 
     def _engine(self) -> Warehouse: ...
+    def _refuse_effects(self, what: str) -> None:
+        """Nothing but an error in a pipeline's file."""
+
     def _source(self, source: Source) -> str:
         """The mark of a source."""
 

@@ -72,6 +72,8 @@ class SparkSession:
         if args:
             raise UnsupportedError("args of spark.sql(): put the values into the text", "UNSUPPORTED_ARGUMENT")
         if re.match(r"\s*(select|with|values|from|table|\()", text, re.IGNORECASE) is None:
+            if re.match(r"(describe|desc|show|explain|set|reset|use)\b", text, re.IGNORECASE) is None:
+                self._refuse_effects(f"spark.sql('{text.split(None, 1)[0].upper() if text else ''} …')")
             return self._rows(self._engine().sql(text))
         if self._temporary:
             used = [name for name in self._temporary if re.search(rf"\b{re.escape(name)}\b", text, re.IGNORECASE)]
@@ -82,6 +84,17 @@ class SparkSession:
         streaming = _STREAM_WORD.search(text) is not None
         table = re.sub(r"\bstream\b\s*(?=[(`\w])", "", text, flags=re.IGNORECASE) if streaming else text
         return DataFrame(self, self._source(Source(f"({text})", f"({table})", streaming)), whole=True)
+
+    def _refuse_effects(self, what: str) -> None:
+        """Files of a pipeline declare. What they did at their top would happen whenever the pipeline is looked at, by
+        --dry-run and plan too, and again with each update.
+
+        :raises UnsupportedError: this is a pipeline's file; functions of snapshots run in updates alone.
+        """
+        if self._in_pipeline and not self.taking_snapshots:
+            raise UnsupportedError(
+                f"{what} changes something, and a pipeline's file only declares: declare a table or a view, or run it "
+                "in a script (strandline python) or with strandline sql", "EFFECT_IN_PIPELINE_FILE")  # fmt: skip
 
     def _rows(self, result: Any) -> DataFrame:
         """What a statement gave, as constant rows."""

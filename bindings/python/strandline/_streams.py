@@ -10,6 +10,7 @@ its flow: another checkpoint is another flow, which begins anew.
 
 from __future__ import annotations
 
+import atexit
 import json
 import threading
 import uuid
@@ -211,6 +212,20 @@ def _checkpoint_id(folder: Path, target: str) -> str:
     part.write_text(json.dumps({"id": id_, "target": target}), encoding="utf-8")
     part.replace(place)
     return id_
+
+
+def stop_all() -> None:
+    """Where a program ends early: streams stop after the updates that run. A thread that is inside of an update while
+    Python goes away would take the whole process with it."""
+    queries = list(_active)
+    for query in queries:
+        query._stop.set()
+    for query in queries:
+        if query._thread is not threading.current_thread():
+            query._thread.join()
+
+
+atexit.register(stop_all)
 
 
 def finish_all() -> None:
