@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "base/json.h"
+#include "strandline/paths.h"
 
 namespace strandline::catalog {
 namespace {
@@ -222,7 +223,8 @@ class DirectoryWarehouse : public Warehouse {
         return invalid_argument("INVALID_NAME", "{} names no path", sql::to_string(name));
       }
       std::error_code failed;
-      auto path = std::filesystem::absolute(name.parts[0], failed).lexically_normal().string();
+      SL_ASSIGN(const std::string given, local_path(name.parts[0]));
+      auto path = std::filesystem::absolute(given, failed).lexically_normal().string();
       if (failed) {
         return io_error("IO_ERROR", "cannot resolve {}: {}", name.parts[0], failed.message());
       }
@@ -577,8 +579,9 @@ bool operator==(const QualifiedName& a, const QualifiedName& b) {
 Result<std::shared_ptr<Warehouse>> Warehouse::open(std::shared_ptr<storage::Store> store,
                                                    std::shared_ptr<delta::ParquetPort> parquet,
                                                    const std::string& root) {
+  SL_ASSIGN(const std::string given, local_path(root));
   std::error_code failed;
-  auto path = std::filesystem::absolute(root, failed).lexically_normal().string();
+  auto path = std::filesystem::absolute(given, failed).lexically_normal().string();
   if (root.empty() || failed) {
     return invalid_argument("INVALID_WAREHOUSE", "'{}' is not a directory name", root);
   }

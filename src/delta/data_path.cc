@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "delta/snapshot.h"
+#include "strandline/paths.h"
 
 namespace strandline::delta {
 
@@ -20,18 +21,6 @@ int hex_digit(char c) {
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-// "s3" of "s3://bucket/x"; empty where a path has no scheme. A colon in a plain name is not one.
-std::string_view scheme_of(std::string_view path) {
-  if (path.empty() || !is_letter(path[0])) return {};
-  size_t i = 1;
-  while (i < path.size() && (is_letter(path[i]) || is_digit(path[i]) || path[i] == '+' ||
-                             path[i] == '-' || path[i] == '.')) {
-    ++i;
-  }
-  if (i + 1 >= path.size() || path[i] != ':' || path[i + 1] != '/') return {};
-  return path.substr(0, i);
-}
 
 // "/a" of "file:/a", "file:///a".
 std::string_view without_file_scheme(std::string_view path) {
@@ -83,7 +72,7 @@ std::string percent_encode(std::string_view text) {
 }
 
 std::string canonical_path(const std::string& table_path, std::string_view log_path) {
-  if (scheme_of(log_path) == "file") log_path = without_file_scheme(log_path);
+  if (path_scheme(std::string(log_path)) == "file") log_path = without_file_scheme(log_path);
   std::string decoded;
   if (log_path.find('%') == std::string_view::npos) {
     decoded = log_path;
@@ -99,7 +88,7 @@ std::string canonical_path(const std::string& table_path, std::string_view log_p
 }
 
 Result<std::string> resolve_data_path(const std::string& table_path, const std::string& log_path) {
-  const std::string_view scheme = scheme_of(log_path);
+  const std::string scheme = path_scheme(log_path);
   if (!scheme.empty() && scheme != "file") {
     return unsupported(
         "DELTA_UNSUPPORTED_PATH_SCHEME",

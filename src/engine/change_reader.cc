@@ -38,7 +38,7 @@ class TableChangeReader final : public ChangeReader {
     definition_ = cdf::without_files(*newest);
     options_.max_files = options.max_files;
     if (!options.checkpoint.empty()) {
-      checkpoint_ = context_.absolute_path(options.checkpoint);
+      SL_ASSIGN(checkpoint_, context_.absolute_path(options.checkpoint));
       const auto text = context_.store->read(checkpoint_);
       if (text.ok()) {
         SL_ASSIGN(given_, cdf::parse_offset(*text));

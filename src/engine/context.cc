@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "pipeline/context.h"
 #include "pipeline/table_pipeline.h"
+#include "strandline/paths.h"
 
 namespace strandline::engine {
 
@@ -20,38 +21,18 @@ Result<catalog::Warehouse*> Context::needs_warehouse() const {
   return warehouse;
 }
 
-namespace {
+namespace {}  // namespace
 
-// The path of a file: URI, "%20" and its kin decoded; other paths as they are.
-std::string path_of(const std::string& text) {
-  if (!text.starts_with("file:/")) return text;
-  std::string path;
-  for (size_t i = text.starts_with("file://") ? 7 : 5; i < text.size(); ++i) {
-    const auto digit = [&](size_t at) {
-      return at < text.size() && std::isxdigit(static_cast<unsigned char>(text[at])) != 0;
-    };
-    if (text[i] == '%' && digit(i + 1) && digit(i + 2)) {
-      path += static_cast<char>(std::stoi(text.substr(i + 1, 2), nullptr, 16));
-      i += 2;
-    } else {
-      path += text[i];
-    }
-  }
-  return path;
-}
-
-}  // namespace
-
-std::string Context::absolute_path(const std::string& path) const {
-  const std::filesystem::path given(path_of(path));
+Result<std::string> Context::absolute_path(const std::string& path) const {
+  SL_ASSIGN(const std::filesystem::path given, local_path(path));
   return (given.is_absolute() ? given : std::filesystem::path(directory) / given)
       .lexically_normal()
       .string();
 }
 
-sql::TableName Context::absolute_name(sql::TableName name) const {
+Result<sql::TableName> Context::absolute_name(sql::TableName name) const {
   if (name.is_path && name.parts.size() == 1 && !name.parts[0].empty()) {
-    name.parts[0] = absolute_path(name.parts[0]);
+    SL_ASSIGN(name.parts[0], absolute_path(name.parts[0]));
   }
   return name;
 }
@@ -60,7 +41,7 @@ Result<delta::Table> Context::table_at_path(const sql::TableName& name) const {
   if (name.parts.size() != 1 || name.parts[0].empty()) {
     return invalid_argument("INVALID_NAME", "{} names no path", sql::to_string(name));
   }
-  std::string path = absolute_path(name.parts[0]);
+  SL_ASSIGN(std::string path, absolute_path(name.parts[0]));
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return delta::Table(store, parquet, std::move(path));
 }
@@ -131,7 +112,7 @@ Error table_missing(const catalog::Warehouse& warehouse, const catalog::Qualifie
 }
 
 Result<FoundTable> find_table(const Context& context, const sql::TableName& name) {
-  const auto full = context.absolute_name(name);
+  SL_ASSIGN(const auto full, context.absolute_name(name));
   if (full.is_path) {
     SL_ASSIGN(auto table, context.table_at_path(full));
     SL_ASSIGN(const bool exists, table.exists());

@@ -33,9 +33,9 @@ struct Context {
 
   // Errors: kInvalidArgument WAREHOUSE_NOT_GIVEN.
   Result<catalog::Warehouse*> needs_warehouse() const;
-  std::string absolute_path(const std::string& path) const;
+  Result<std::string> absolute_path(const std::string& path) const;
   // Relative delta.`path` names made absolute.
-  sql::TableName absolute_name(sql::TableName name) const;
+  Result<sql::TableName> absolute_name(sql::TableName name) const;
   // The handle of a delta.`path` name, for which no warehouse is needed. Errors: INVALID_NAME.
   Result<delta::Table> table_at_path(const sql::TableName& name) const;
 };

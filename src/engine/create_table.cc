@@ -108,7 +108,7 @@ struct Place {
 
 Result<Place> place_of(const Context& context, catalog::Warehouse& warehouse,
                        const sql::CreateTable& statement) {
-  const auto full = context.absolute_name(statement.name);
+  SL_ASSIGN(const auto full, context.absolute_name(statement.name));
   if (full.is_path) {
     SL_ASSIGN(auto table, warehouse.table(full, context.defaults));
     return Place{std::move(table), sql::to_string(full), {}};
@@ -132,7 +132,7 @@ Result<Place> place_of(const Context& context, catalog::Warehouse& warehouse,
   if (!statement.options.location) {
     return Place{std::move(table), qualified.to_string(), {}};
   }
-  const auto path = context.absolute_path(*statement.options.location);
+  SL_ASSIGN(const auto path, context.absolute_path(*statement.options.location));
   if (path == table.path()) return Place{std::move(table), qualified.to_string(), {}};
   SL_ASSIGN(const bool taken, table.exists());
   if (taken) {

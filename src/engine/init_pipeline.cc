@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "storage/store.h"
+#include "strandline/paths.h"
 
 namespace strandline {
 namespace {
@@ -124,8 +125,9 @@ late or repeated changes do no harm. `strandline run --dry-run` checks everythin
 }  // namespace
 
 Status init_pipeline(const std::string& directory) {
+  SL_ASSIGN(const std::string given, local_path(directory));
   std::error_code failed;
-  auto root = std::filesystem::absolute(directory, failed).lexically_normal();
+  auto root = std::filesystem::absolute(given, failed).lexically_normal();
   if (!root.has_filename()) root = root.parent_path();
   if (directory.empty() || failed || root.filename().empty()) {
     return invalid_argument("INVALID_NAME", "'{}' is not a directory name", directory);

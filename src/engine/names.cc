@@ -156,7 +156,8 @@ bool may_read(const Context& context, const sql::Query& query, const delta::Tabl
     if (use.name.parts.size() == 1 && context.streams.contains(fold_name(use.name.parts[0])))
       continue;
     if (use.name.is_path) {
-      if (context.absolute_path(use.name.parts[0]) == table.path()) return true;
+      const auto path = context.absolute_path(use.name.parts[0]);
+      if (path.ok() && *path == table.path()) return true;
       continue;
     }
     if (use.name.parts.size() == 1 &&

@@ -124,7 +124,7 @@ Result<delta::Table> feed_table(const Context& context, const std::string& text)
 
 Result<delta::Table> feed_table(const Context& context, const sql::TableName& given,
                                 const catalog::Defaults& defaults) {
-  sql::TableName name = context.absolute_name(given);
+  SL_ASSIGN(sql::TableName name, context.absolute_name(given));
   name.place = {};
   const auto refuse_view = [&](const std::string& view) {
     return invalid_argument("DELTA_TABLE_ONLY_OPERATION",

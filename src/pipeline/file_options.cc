@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "sql/duckdb_printer.h"
 #include "sql/parser.h"
+#include "strandline/paths.h"
 
 namespace strandline::pipeline {
 namespace {
@@ -66,19 +67,9 @@ class Reader {
       return;
     }
     options_.path = *path;
-    std::string location = *path;
-    const size_t colon = location.find(':');
-    if (location.rfind("file://", 0) == 0) {
-      location = location.substr(7);
-    } else if (location.rfind("file:/", 0) == 0) {
-      location = location.substr(5);
-    } else if (colon != std::string::npos && colon > 1 && location.compare(colon, 2, ":/") == 0) {
-      fail(use_.place,
-           unsupported("READ_FILES_SCHEME",
-                       "read_files('{}'): '{}' paths are not supported yet: copy or mount the "
-                       "files and name a folder",
-                       *path, location.substr(0, colon)));
-    }
+    const auto local = local_path(*path);
+    if (!local.ok()) fail(use_.place, local.error());
+    std::string location = local.ok() ? *local : "";
     namespace fs = std::filesystem;
     location = (fs::path(root) / location).lexically_normal().string();
     while (location.size() > 1 && location.back() == '/') location.pop_back();

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "pipeline/glob.h"
+#include "strandline/paths.h"
 
 namespace strandline::pipeline {
 namespace {
@@ -25,8 +26,6 @@ std::string absolute(const std::string& path) {
 }
 
 std::string join(const std::string& folder, const std::string& path) {
-  if (path.rfind("file://", 0) == 0) return absolute(path.substr(7));
-  if (path.rfind("file:/", 0) == 0) return absolute(path.substr(5));
   return absolute((fs::path(folder) / path).string());
 }
 
@@ -155,6 +154,14 @@ class Loader {
  public:
   Loader(storage::Store& store, const std::string& path) : store_(store), given_(path) {}
 
+  // Of the warehouse; an error is noted.
+  std::string folder_of(const std::string& text) {
+    auto path = local_path(text);
+    if (path.ok()) return *path;
+    out_.errors.push_back(path.error());
+    return "warehouse";
+  }
+
   LoadedSpec load(const std::optional<std::string>& warehouse) {
     const std::string path = absolute(given_.empty() ? "." : given_);
     const auto info = store_.stat(path);
@@ -187,7 +194,8 @@ class Loader {
     if (out_.spec.name.empty()) out_.spec.name = "pipeline";
 
     std::optional<std::string> storage = warehouse;
-    out_.spec.warehouse = warehouse ? absolute(*warehouse) : join(out_.spec.root, "warehouse");
+    out_.spec.warehouse =
+        warehouse ? absolute(folder_of(*warehouse)) : join(out_.spec.root, "warehouse");
     if (spec_file.empty()) {
       find_files_without_spec();
     } else if (!ends_with(spec_file, ".yml") && !ends_with(spec_file, ".yaml")) {
@@ -196,7 +204,7 @@ class Loader {
     } else {
       read_spec(spec_file, &storage);
     }
-    if (!warehouse && storage) out_.spec.warehouse = join(out_.spec.root, *storage);
+    if (!warehouse && storage) out_.spec.warehouse = join(out_.spec.root, folder_of(*storage));
     sort_files();
     return std::move(out_);
   }
@@ -212,16 +220,6 @@ class Loader {
     SpecReader reader(&out_, display);
     reader.read(*text);
     if (!*storage) *storage = reader.storage();
-    if (*storage && (*storage)->find("://") != std::string::npos &&
-        (*storage)->rfind("file:", 0) != 0) {
-      Error error =
-          unsupported("STORAGE_SCHEME",
-                      "storage '{}' is not a folder of this machine: other stores are not "
-                      "supported yet",
-                      **storage);
-      error.place = SourcePlace{display, 0, 0};
-      out_.errors.push_back(std::move(error));
-    }
     if (reader.globs().empty()) find_files_without_spec();
     for (const auto& [include, place] : reader.globs()) {
       const auto listed = list_files(store_, join(out_.spec.root, include));

@@ -107,7 +107,7 @@ TEST_F(SpecTest, MissingAndEmptyPipelines) {
 TEST_F(SpecTest, OtherStoresAreRefused) {
   put("/p/spark-pipeline.yml", "name: x\nstorage: s3://bucket/x\n");
   put("/p/a.sql", "");
-  EXPECT_EQ(load_spec(*store_, "/p", {}).errors.at(0).code, "STORAGE_SCHEME");
+  EXPECT_EQ(load_spec(*store_, "/p", {}).errors.at(0).code, "UNSUPPORTED_PATH_SCHEME");
 }
 
 }  // namespace

@@ -8,8 +8,9 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
-#include <strandline/jdbc.h>
 #include <strandline/changes.h>
+#include <strandline/jdbc.h>
+#include <strandline/paths.h>
 #include <strandline/strandline.h>
 
 #include <atomic>
@@ -366,6 +367,7 @@ NB_MODULE(_core, m) {
         "listener"_a.none());
   m.def("keep_secret", &keep_secret);
   m.def("without_secrets", &without_secrets);
+  m.def("local_path", [](const std::string& text) { return check(local_path(text)); });
   m.def("check_jdbc",
         [](const std::map<std::string, std::string>& options) { check(check_jdbc(options)); });
   m.def("locate_pipeline", [](const std::string& path) {

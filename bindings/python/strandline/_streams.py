@@ -17,6 +17,7 @@ import uuid
 from pathlib import Path
 from typing import Any, Optional
 
+from . import _core
 from ._arguments import accept, given
 from ._pipeline import Pipeline, Update
 from ._text import quote, split_name, sql_name
@@ -119,7 +120,7 @@ class StreamingQuery:
             raise InvalidArgumentError("writeStream needs a warehouse: connect(folder)", "WAREHOUSE_NOT_GIVEN")
         parts = split_name(target)
         full = ".".join(([catalog, schema] + parts)[-3:]).casefold()
-        self.id = _checkpoint_id(Path(frame._spark._volumes.mapped(checkpoint)), full)
+        self.id = _checkpoint_id(Path(_core.local_path(frame._spark._volumes.mapped(checkpoint))), full)
         self.name = name
         self._interval = interval
         folder = Path(warehouse) / "_strandline" / "streams" / full

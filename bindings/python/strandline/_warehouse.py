@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import os
-import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,7 +14,6 @@ from ._arguments import accept, accept_at_least, accept_path, accept_text, given
 from ._extensions import use_extensions
 from ._result import Nothing, Result
 from ._text import literal, plain
-from .errors import UnsupportedError
 
 if TYPE_CHECKING:
     from ._history import History
@@ -44,9 +42,7 @@ def connect(
     :raises InvalidArgumentError: it is a file. :raises UnsupportedError: an address such as ``s3://…``.
     """
     if warehouse is not None:
-        warehouse = accept_path("warehouse", warehouse)
-        if re.match(r"[a-z][a-z0-9+.-]+://", warehouse, re.IGNORECASE):
-            raise UnsupportedError(f"warehouse {warehouse}: warehouses are directories of this machine", "UNSUPPORTED_PATH")
+        warehouse = _core.local_path(accept_path("warehouse", warehouse))
     accept_at_least("memory_limit_bytes", memory_limit_bytes, 0, int)
     accept_at_least("threads", threads, 0, int)
     path = "" if warehouse is None else warehouse
