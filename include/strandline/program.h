@@ -58,7 +58,8 @@ struct FlowProgram {
   // rows: __strandline_file, __strandline_row.
   std::string target_new, target_dead, state_new, state_dead;
   // One row: num_upserted_rows, num_deleted_rows, num_input_rows, num_late_rows,
-  // num_sequence_conflicts, conflict_example.
+  // num_sequence_conflicts, conflict_example, num_dead_rows. target_new gives num_upserted_rows rows,
+  // target_dead num_dead_rows.
   std::string metrics;
   std::string target_columns;  // after the batch, as in CREATE TABLE
   std::string state_columns;

@@ -29,6 +29,7 @@ Result<Program> HistoryProgram::build() {
   }
   diff();
   find_needed();
+  balance_stages();
   outputs();
   metrics();
   return std::move(program_);
@@ -40,6 +41,39 @@ std::string HistoryProgram::old_rows() const {
   }
   return fmt::format("(SELECT r.rowid AS old, r.row_file, r.row_pos FROM {})",
                      of_changed(table("rows")));
+}
+
+void HistoryProgram::balance_stages() {
+  std::vector<std::pair<std::string, std::string>> tables{
+      {"n", fmt::format("SELECT count(*) AS n FROM {}", table("result"))},
+      {"m", fmt::format("SELECT count(*) AS n, count(CASE WHEN is_same THEN old END) AS same, "
+                        "count(DISTINCT CASE WHEN is_same THEN old END) AS olds FROM {}",
+                        table("matched"))},
+      {"c", fmt::format("SELECT count(CASE WHEN kind <> 6 THEN 1 END) AS n FROM {}",
+                        of_changed(table("chosen")))},
+      {"a", fmt::format("SELECT count(w) + count(p) + count(d) AS entries, count(*) AS n FROM {}",
+                        table("moments"))},
+      {"f", fmt::format("SELECT count(*) AS n FROM {}", table("filled"))}};
+  std::vector<Counts> counts{{"c.n", "entries that count", "a.entries", "at the moments"},
+                             {"n.n", "rows shall be", "m.n", "compared with the table"},
+                             {"m.same", "rows stay", "m.olds", "of the table"}};
+  if (!is_bitemporal()) counts.push_back({"a.n", "moments", "f.n", "filled"});
+  if (!is_scd1()) {
+    tables.emplace_back("l", fmt::format("SELECT count(*) AS n, count(CASE WHEN starts THEN 1 END) "
+                                         "AS starts, count(CASE WHEN ends THEN 1 END) AS ends "
+                                         "FROM {}",
+                                         table("line")));
+    counts.push_back({"f.n", "moments filled", "l.n", "in the timeline"});
+    counts.push_back({"l.starts", "runs begin", "l.ends", "end"});
+  }
+  if (plan_.scd_type == ScdType::kType2) {
+    counts.push_back({"l.ends", "runs of the timeline", "n.n", "folded"});
+  }
+  if (is_bitemporal()) {
+    tables.emplace_back("s", fmt::format("SELECT count(*) AS n FROM {}", table("stretches")));
+    counts.push_back({"s.n", "beliefs", "n.n", "folded"});
+  }
+  balance("diff", tables, counts);
 }
 
 void HistoryProgram::outputs() {
@@ -106,19 +140,20 @@ void HistoryProgram::metrics() {
       R"(
 SELECT
   (SELECT count(*) FROM {matched} WHERE NOT is_same) AS num_upserted_rows,
-  (SELECT count(*) FROM ({dead})) - (SELECT count(*) FROM {matched} WHERE NOT is_same AND lives) AS num_deleted_rows,
+  d.n - (SELECT count(*) FROM {matched} WHERE NOT is_same AND lives) AS num_deleted_rows,
   (SELECT count(*) FROM {events}) AS num_input_rows,
   (SELECT count(*) FROM (
      SELECT e.seq, k.known FROM {events} AS e
      LEFT JOIN (SELECT {keys}, {greatest} AS known FROM ({known}) GROUP BY {keys}) AS k
        ON e.kind <> 2 AND {same_key}) AS e{from_mark} WHERE {late}) AS num_late_rows,
   (SELECT count(*) FROM (SELECT DISTINCT * FROM {conflicts})) AS num_sequence_conflicts,
-  (SELECT min({text} || ', sequence = ' || {seq_text}) FROM {conflicts} AS x) AS conflict_example)",
-      arg("matched", table("matched")), arg("dead", program_.target_dead),
-      arg("events", table("events")), arg("keys", keys()),
-      arg("greatest", value_of_greatest("seq", order("seq"))), arg("known", known),
-      arg("same_key", keys_equal("e", "k")), arg("from_mark", from_mark), arg("late", late),
-      arg("conflicts", table("conflicts")), arg("text", keys_text("x")),
+  (SELECT min({text} || ', sequence = ' || {seq_text}) FROM {conflicts} AS x) AS conflict_example,
+  d.n AS num_dead_rows
+FROM (SELECT (SELECT count(*) FROM {old_rows} AS o) - (SELECT count(*) FROM {matched} WHERE is_same) AS n) AS d)",
+      arg("matched", table("matched")), arg("old_rows", old_rows()), arg("events", table("events")),
+      arg("keys", keys()), arg("greatest", value_of_greatest("seq", order("seq"))),
+      arg("known", known), arg("same_key", keys_equal("e", "k")), arg("from_mark", from_mark),
+      arg("late", late), arg("conflicts", table("conflicts")), arg("text", keys_text("x")),
       arg("seq_text", as_literal("x.seq", plan_.sequence_type)));
 }
 

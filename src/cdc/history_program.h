@@ -228,6 +228,8 @@ class HistoryProgram : public ProgramBuilder {
 
   // --- outputs ---------------------------------------------------------------------------------
   std::string old_rows() const;
+  // Entries in are entries out, moment by moment; rows of the result are new or those that stay.
+  void balance_stages();
   void outputs();
   void metrics();
   std::vector<size_t> owned_, tracked_;

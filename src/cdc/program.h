@@ -38,7 +38,8 @@ struct BatchRelations {
 //   kChange  the table's rows change: in DuckDB by the statement `sql`, in Spark to the rows of the
 //            query `sql`
 //   kCheck   the query `sql` gives (count BIGINT, example STRING); count > 0 fails the batch with
-//            code and message ("{count}", "{example}" filled in)
+//            code and message ("{count}", "{example}" filled in). With the code
+//            INTERNAL_INVARIANT it counts what goes in and out of stages: no data make it fail
 struct Step {
   enum class Kind { kMake, kChange, kCheck } kind = Kind::kMake;
   std::string stage;
@@ -64,7 +65,8 @@ struct Program {
   std::string state_new;    // the state schema's columns
   std::string state_dead;
   // One row of BIGINTs: num_upserted_rows, num_deleted_rows, num_input_rows, num_late_rows,
-  // num_sequence_conflicts; then conflict_example STRING.
+  // num_sequence_conflicts; then conflict_example STRING and num_dead_rows BIGINT. target_new has
+  // num_upserted_rows rows, target_dead num_dead_rows, each another one.
   std::string metrics;
 };
 

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "cdc/leaves.h"
 
 namespace strandline::cdc {
@@ -329,6 +330,28 @@ void ProgramBuilder::check(const char* stage, std::string sql, std::string code,
                            std::string message, std::string only_if) {
   program_.steps.push_back(Step{Step::Kind::kCheck, stage, "", std::move(sql), std::move(code),
                                 std::move(message), std::move(only_if)});
+}
+
+void ProgramBuilder::balance(const char* stage,
+                             const std::vector<std::pair<std::string, std::string>>& tables,
+                             const std::vector<Counts>& counts) {
+  std::vector<std::string> wrong, from;
+  for (const Counts& pair : counts) {
+    wrong.push_back(fmt::format(
+        "CASE WHEN {0} IS DISTINCT FROM {1} THEN concat({2}, {3}, {4}, {5}) ELSE '' END",
+        pair.expected, pair.found, as_text(pair.expected), quote_literal(" " + pair.of + ", but "),
+        as_text(pair.found), quote_literal(" " + pair.what + "; ")));
+  }
+  for (const auto& [alias, query] : tables) {
+    from.push_back(fmt::format("({}) AS {}", query, alias));
+  }
+  check(stage,
+        fmt::format("SELECT CASE WHEN wrong = '' THEN 0 ELSE 1 END, wrong FROM (\nSELECT "
+                    "concat({}) AS wrong\nFROM {}) AS b",
+                    fmt::join(wrong, ",\n  "), fmt::join(from, ",\n  ")),
+        kInternalInvariant,
+        fmt::format("flow {}, stage {}: {{example}}the stages of the batch do not balance{}",
+                    plan_.flow_name, stage, kReportInvariant));
 }
 
 void ProgramBuilder::make_table(const char* stage, const char* name, const std::string& query,

@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cdc/program.h"
@@ -95,6 +96,16 @@ class ProgramBuilder : protected ValueText {
   // --- steps ---
   void check(const char* stage, std::string sql, std::string code, std::string message,
              std::string only_if = "");
+  // Two counts that are equal whatever the data: expressions over the aliases of a balance's
+  // tables, and what each counts.
+  struct Counts {
+    std::string expected, of;
+    std::string found, what;
+  };
+  // Fails the batch (kInternalInvariant) where counts differ. tables: by alias a query of one row
+  // that looks at few, narrow columns.
+  void balance(const char* stage, const std::vector<std::pair<std::string, std::string>>& tables,
+               const std::vector<Counts>& counts);
   // The table of the query's rows; without a row where only_if says so.
   void make_table(const char* stage, const char* name, const std::string& query,
                   const std::string& only_if = "");

@@ -24,6 +24,7 @@ class Scd1Program : public ProgramBuilder {
     rank_events();
     settle_ties();
     decide();
+    balance_keys();
     compare_with_target();
     sweep();
     outputs();
@@ -166,6 +167,17 @@ FROM (
                     table("decided"), table("ranked")));
   }
 
+  // Every event has its place, and every key one verdict.
+  void balance_keys() {
+    balance("locate",
+            {{"e", fmt::format("SELECT count(*) AS n FROM {} WHERE kind < 2", table("events"))},
+             {"r", fmt::format("SELECT count(*) AS n, count(CASE WHEN place = 1 THEN 1 END) AS "
+                               "latest FROM {}",
+                               table("ranked"))},
+             {"d", fmt::format("SELECT count(*) AS n FROM {}", table("decided"))}},
+            {{"e.n", "events", "r.n", "ranked"}, {"r.latest", "keys", "d.n", "decided"}});
+  }
+
   // Rows whose values must be read: equal sequences, and upserts that may leave the row as it is.
   void compare_with_target() {
     // Joined by key, not by position: keys prune the scan.
@@ -304,13 +316,15 @@ WHERE x.known IS NULL OR {below})",
         R"(
 SELECT
   (SELECT count(*) FROM {decided} WHERE {put}) AS num_upserted_rows,
-  (SELECT count(*) FROM ({dead})) - (SELECT count(*) FROM {decided} WHERE {put} AND target_file IS NOT NULL) AS num_deleted_rows,
+  d.n - (SELECT count(*) FROM {decided} WHERE {put} AND target_file IS NOT NULL) AS num_deleted_rows,
   (SELECT count(*) FROM {events}) AS num_input_rows,
   {late_truncates} + (SELECT count(*) FROM {decided}{from_mark} WHERE {late})
     + (SELECT count(*) FROM (SELECT r.seq, d.known FROM {ranked} AS r JOIN {decided} AS d ON {same_key} WHERE r.place > 1){from_mark}
        WHERE {late}) AS num_late_rows,
   (SELECT count(*) FROM (SELECT DISTINCT * FROM {conflicts})) AS num_sequence_conflicts,
-  (SELECT min({text} || ', sequence = ' || {seq_text}) FROM {conflicts} AS x) AS conflict_example)",
+  (SELECT min({text} || ', sequence = ' || {seq_text}) FROM {conflicts} AS x) AS conflict_example,
+  d.n AS num_dead_rows
+FROM (SELECT count(*) AS n FROM ({dead})) AS d)",
         arg("decided", table("decided")), arg("put", kPut), arg("dead", program_.target_dead),
         arg("events", table("events")), arg("late_truncates", late_truncates),
         arg("from_mark", from_mark), arg("late", late), arg("ranked", table("ranked")),

@@ -42,8 +42,10 @@ class Scd2Program : public ProgramBuilder {
     merge_timelines();
     settle_ties();
     verify_equal_neighbours();
+    balance_timeline();
     find_runs();
     find_unchanged();
+    balance_rows();
     outputs();
     metrics();
     return std::move(program_);
@@ -126,6 +128,7 @@ SELECT *, {hash} AS hash FROM (
   // --- merge -----------------------------------------------------------------------------------
 
   // The timeline: of each key and sequence the entry that counts, and what the fold says of it.
+  //   claims      how many met there
   //   entry, src  the payload row and where it is from; up: an upsert, else a delete
   //   old_entry   payload row of the target row that starts here
   //   starts, ends  first, last event of its run
@@ -167,12 +170,13 @@ slots AS (
   SELECT {keys}, seq, min(code) AS code, {hash_of_least} AS hash,
          min(CASE WHEN up = 1 AND src = {target} THEN entry END) AS old_entry,
          count(CASE WHEN up = 1 AND src = {target} THEN 1 END) > 1 AS doubled,
-         count(CASE WHEN up = 1 AND src = {batch} THEN 1 END) AS rivals
+         count(CASE WHEN up = 1 AND src = {batch} THEN 1 END) AS rivals, count(*) AS claims
   FROM ranked GROUP BY {keys}, seq),
 chosen AS (
   SELECT {keys}, seq, code < {first_delete} AS up, CAST((code >> {bits}) & 3 AS TINYINT) AS src,
          code & {mask} AS entry, CASE WHEN code < {first_delete} THEN hash END AS hash,
-         old_entry, doubled, rivals
+         old_entry, doubled, claims,
+         code < {first_delete} AND rivals > CASE WHEN (code >> {bits}) & 3 = {batch} THEN 1 ELSE 0 END AS tied
   FROM slots),
 judged AS (SELECT g.*, {split} AS split FROM chosen AS g {splits}),
 placed AS (
@@ -183,8 +187,7 @@ linked AS (
   SELECT *, coalesce(hash_before = hash AND NOT split, false) AS continues,
          coalesce(hash_after = hash AND NOT split_after, false) AS goes_on
   FROM placed)
-SELECT {keys}, seq, up, src, entry, old_entry,
-       up AND rivals > CASE WHEN src = {batch} THEN 1 ELSE 0 END AS tied, doubled,
+SELECT {keys}, seq, claims, up, src, entry, old_entry, tied, doubled,
        up AND NOT continues AS starts, up AND NOT goes_on AS ends, next_seq,
        NOT up AND hash_before IS NULL AS hidden, CASE WHEN continues THEN entry_before END AS before_entry
 FROM linked)",
@@ -274,6 +277,21 @@ WHERE {differs})",
               fmt::format("SELECT count(*) FROM {}", table("splits")));
   }
 
+  // Every claim stands in the timeline, and every row of it but a key's first follows another one.
+  void balance_timeline() {
+    balance(
+        "merge",
+        {{"p", fmt::format("SELECT count(*) + count(end_seq) AS claims FROM {}", table("payload"))},
+         {"k", fmt::format("SELECT count(*) AS n FROM {}", table("keys"))},
+         {"l", fmt::format("SELECT coalesce(sum(claims), 0) AS claims, count(*) - "
+                           "count(next_seq) AS firsts, count(CASE WHEN starts THEN 1 END) AS "
+                           "starts, count(CASE WHEN ends THEN 1 END) AS ends FROM {}",
+                           table("line"))}},
+        {{"p.claims", "claims of events and rows", "l.claims", "in the timeline"},
+         {"k.n", "keys", "l.firsts", "with a first event"},
+         {"l.starts", "runs begin", "l.ends", "end"}});
+  }
+
   // --- fold ------------------------------------------------------------------------------------
 
   // One row per run: its bounds, its last event, the target row that stood at its start. Of a run
@@ -324,6 +342,24 @@ SELECT r.start_seq, r.stop_seq, r.last_entry, CASE WHEN lives THEN r.old_entry E
 FROM (SELECT *, start_seq IS NOT NULL OR stop_seq IS NOT DISTINCT FROM old_stop AS lives FROM {runs}) AS r
 ANTI JOIN {kept} AS k ON k.entry = r.old_entry)",
                            arg("runs", table("runs")), arg("kept", table("kept"))));
+  }
+
+  // Rows of the target that were.
+  std::string rows_before() const {
+    return fmt::format("SELECT count(*) AS n FROM {} WHERE src = {}", table("payload"),
+                       kFromTarget);
+  }
+
+  void balance_rows() {
+    balance("diff",
+            {{"l", fmt::format("SELECT count(*) AS n FROM {} WHERE starts", table("line"))},
+             {"r", fmt::format("SELECT count(*) AS n, count(last_entry) AS whole FROM {}",
+                               table("runs"))},
+             {"k", fmt::format("SELECT count(*) AS n FROM {}", table("kept"))},
+             {"c", fmt::format("SELECT count(*) AS n FROM {}", table("changed"))}},
+            {{"l.n", "runs of the timeline", "r.n", "folded"},
+             {"r.n", "runs", "r.whole", "with a last event"},
+             {"r.n", "rows shall be", "(k.n + c.n)", "stay or are written"}});
   }
 
   // What the target does not tell: all events of runs of several, and deletes that end no run.
@@ -385,7 +421,7 @@ ANTI JOIN {kept} AS k ON k.entry = r.old_entry)",
         R"(
 SELECT
   (SELECT count(*) FROM {changed}) AS num_upserted_rows,
-  (SELECT count(*) FROM ({dead})) - (SELECT count(old_entry) FROM {changed}) AS num_deleted_rows,
+  d.n - (SELECT count(old_entry) FROM {changed}) AS num_deleted_rows,
   (SELECT count(*) FROM {payload} WHERE src = {batch}) AS num_input_rows,
   (SELECT count(*) FROM {payload} AS e
    JOIN (SELECT {keys}, max({order}) AS known
@@ -394,8 +430,10 @@ SELECT
          WHERE seq IS NOT NULL GROUP BY ALL) AS k ON {same_key}
    WHERE e.src = {batch} AND {e_order} < k.known) AS num_late_rows,
   (SELECT count(*) FROM {conflicts}) AS num_sequence_conflicts,
-  (SELECT min({text} || ', sequence = ' || {seq_text}) FROM {conflicts} AS x) AS conflict_example)",
-        arg("changed", table("changed")), arg("dead", program_.target_dead),
+  (SELECT min({text} || ', sequence = ' || {seq_text}) FROM {conflicts} AS x) AS conflict_example,
+  d.n AS num_dead_rows
+FROM (SELECT b.n - (SELECT count(*) FROM {kept}) AS n FROM ({before}) AS b) AS d)",
+        arg("changed", table("changed")), arg("kept", table("kept")), arg("before", rows_before()),
         arg("payload", table("payload")), arg("batch", kFromBatch), arg("keys", keys()),
         arg("order", order("seq")), arg("target", kFromTarget),
         arg("same_key", keys_equal("e", "k")), arg("e_order", order("e.seq")),

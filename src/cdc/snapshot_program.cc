@@ -33,6 +33,7 @@ class SnapshotBuilder : public ProgramBuilder {
     check_history();
     check_deletes();
     check_starts();
+    balance_partners();
     outputs();
     metrics();
     return std::move(program_);
@@ -247,6 +248,15 @@ FROM {differences})",
           facts_.doubts_target ? "" : uneven);
   }
 
+  // Rows of the snapshot and current rows of the table that found each other are as many on both
+  // sides: no key repeats.
+  void balance_partners() {
+    if (!has_target()) return;
+    balance("compare", {{"c", fmt::format("SELECT * FROM {}", table("counts"))}},
+            {{"(c.snapshot_rows - c.fresh)", "rows of the snapshot that the table has",
+              "(c.target_rows - c.gone)", "of the table that the snapshot has"}});
+  }
+
   void check_history() {
     if (!mends_history()) return;
     const char* const code = "AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS";
@@ -385,11 +395,16 @@ FROM {differences})",
     } else if (has_target()) {
       deleted = fmt::format("(SELECT count(*) FROM {} WHERE here IS NULL)", differences_);
     }
+    std::string dead = "CAST(0 AS BIGINT)";
+    if (has_target()) {
+      dead = fmt::format("(SELECT count(row_file) FROM {})", differences_);
+      if (mends_history()) dead += fmt::format(" + (SELECT count(*) FROM {})", table("cuts"));
+    }
     program_.metrics = fmt::format(
         "SELECT ({}) AS num_upserted_rows, {} AS num_deleted_rows, snapshot_rows AS "
         "num_input_rows, CAST(0 AS BIGINT) AS num_late_rows, CAST(0 AS BIGINT) AS "
-        "num_sequence_conflicts, NULL AS conflict_example FROM {}",
-        upserted, deleted, table("counts"));
+        "num_sequence_conflicts, NULL AS conflict_example, {} AS num_dead_rows FROM {}",
+        upserted, deleted, dead, table("counts"));
   }
 
   const SnapshotFacts& facts_;

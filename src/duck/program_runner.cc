@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "base/error.h"
+#include "base/invariant.h"
 
 namespace strandline::duck {
 
@@ -29,7 +30,9 @@ Status run_check(Connection& connection, const cdc::Step& step) {
   const std::vector<Cell>& row = found.rows.front();
   std::string message = fill_in(step.message, "{count}", *row[0]);
   message = fill_in(std::move(message), "{example}", row[1].value_or("NULL"));
-  return Error{ErrorKind::kInvalidData, step.code, std::move(message), {}};
+  const auto kind =
+      step.code == kInternalInvariant ? ErrorKind::kInternal : ErrorKind::kInvalidData;
+  return Error{kind, step.code, std::move(message), {}};
 }
 
 Status run_step(Connection& connection, const cdc::Step& step) {
@@ -78,7 +81,7 @@ Result<BatchMetrics> run_program(Connection& connection, const cdc::Program& pro
                                  const OnStage& on_stage, size_t first) {
   SL_TRY(run_steps(connection, program, on_stage, first, program.steps.size()));
   SL_ASSIGN(const Rows found, connection.query(program.metrics));
-  if (found.rows.size() != 1 || found.rows.front().size() != 6) {
+  if (found.rows.size() != 1 || found.rows.front().size() != 7) {
     return internal_error("AUTOCDC_METRICS", "the batch's metrics are {} rows instead of one",
                           found.rows.size());
   }
@@ -90,6 +93,7 @@ Result<BatchMetrics> run_program(Connection& connection, const cdc::Program& pro
   metrics.num_late_rows = to_int(row[3]);
   metrics.num_sequence_conflicts = to_int(row[4]);
   metrics.conflict_example = row[5].value_or("");
+  metrics.num_dead_rows = to_int(row[6]);
   return metrics;
 }
 

@@ -17,6 +17,7 @@ struct BatchMetrics {
   int64_t num_late_rows = 0;
   int64_t num_sequence_conflicts = 0;
   std::string conflict_example;
+  int64_t num_dead_rows = 0;  // what Program::target_dead gives
 };
 
 using OnStage = std::function<void(const std::string& stage)>;
@@ -28,7 +29,8 @@ Result<size_t> stage_events(Connection& connection, const cdc::Program& program,
 Status run_steps(Connection& connection, const cdc::Program& program, const OnStage& on_stage,
                  size_t first, size_t last);
 // Steps and checks in order from `first` on, then the metrics; the outputs can be queried until
-// cleanup. Errors: a failed check is kInvalidData with the check's code.
+// cleanup. Errors: a failed check is kInvalidData with the check's code, one of code
+// INTERNAL_INVARIANT kInternal.
 Result<BatchMetrics> run_program(Connection& connection, const cdc::Program& program,
                                  const OnStage& on_stage = {}, size_t first = 0);
 Status clean_up(Connection& connection, const cdc::Program& program);

@@ -58,6 +58,14 @@ FROM (
 -- only if SELECT (SELECT count(*) FROM __strandline_cdc_decided) - (SELECT count(*) FROM __strandline_cdc_ranked WHERE place = 1)
 SELECT count(*), min(concat_ws(', ', 'id = ' || coalesce(CAST(d.c0 AS VARCHAR), 'NULL'))) FROM (SELECT c0 FROM __strandline_cdc_decided GROUP BY ALL HAVING count(*) > 1) AS d;
 
+-- check INTERNAL_INVARIANT
+SELECT CASE WHEN wrong = '' THEN 0 ELSE 1 END, wrong FROM (
+SELECT concat(CASE WHEN e.n IS DISTINCT FROM r.n THEN concat(CAST(e.n AS VARCHAR), ' events, but ', CAST(r.n AS VARCHAR), ' ranked; ') ELSE '' END,
+  CASE WHEN r.latest IS DISTINCT FROM d.n THEN concat(CAST(r.latest AS VARCHAR), ' keys, but ', CAST(d.n AS VARCHAR), ' decided; ') ELSE '' END) AS wrong
+FROM (SELECT count(*) AS n FROM __strandline_cdc_events WHERE kind < 2) AS e,
+  (SELECT count(*) AS n, count(CASE WHEN place = 1 THEN 1 END) AS latest FROM __strandline_cdc_ranked) AS r,
+  (SELECT count(*) AS n FROM __strandline_cdc_decided) AS d) AS b;
+
 -- make __strandline_cdc_compared
 -- only if SELECT count(*) FROM __strandline_cdc_decided WHERE (verdict = 2 OR (verdict = 1 AND kind = 1 AND target_file IS NOT NULL AND state_file IS NOT NULL))
 SELECT d.rid, CASE WHEN (e.c1 IS DISTINCT FROM t.c1) THEN (CASE WHEN e.c1 IS NULL THEN false WHEN t.c1 IS NULL THEN true ELSE e.c1 > t.c1 END) WHEN (e.c2 IS DISTINCT FROM t.c2) THEN (CASE WHEN e.c2 IS NULL THEN false WHEN t.c2 IS NULL THEN true ELSE e.c2 > t.c2 END) ELSE false END AS is_greater, (((e.c1 IS NOT DISTINCT FROM t.c1) AND (e.c2 IS NOT DISTINCT FROM t.c2))) AS is_same, NOT ((e.c1 IS NOT DISTINCT FROM t.c1) AND (e.c2 IS NOT DISTINCT FROM t.c2)) AS differs
@@ -95,10 +103,12 @@ SELECT state_file AS __strandline_file, state_pos AS __strandline_row FROM __str
 -- metrics
 SELECT
   (SELECT count(*) FROM __strandline_cdc_decided WHERE (kind = 1 AND verdict IN (1, 4))) AS num_upserted_rows,
-  (SELECT count(*) FROM (SELECT target_file AS __strandline_file, target_pos AS __strandline_row FROM __strandline_cdc_decided WHERE (target_file IS NOT NULL AND verdict IN (1, 4)))) - (SELECT count(*) FROM __strandline_cdc_decided WHERE (kind = 1 AND verdict IN (1, 4)) AND target_file IS NOT NULL) AS num_deleted_rows,
+  d.n - (SELECT count(*) FROM __strandline_cdc_decided WHERE (kind = 1 AND verdict IN (1, 4)) AND target_file IS NOT NULL) AS num_deleted_rows,
   (SELECT count(*) FROM __strandline_cdc_events) AS num_input_rows,
   0 + (SELECT count(*) FROM __strandline_cdc_decided WHERE coalesce(seq < known, false))
     + (SELECT count(*) FROM (SELECT r.seq, d.known FROM __strandline_cdc_ranked AS r JOIN __strandline_cdc_decided AS d ON r.c0 = d.c0 WHERE r.place > 1)
        WHERE coalesce(seq < known, false)) AS num_late_rows,
   (SELECT count(*) FROM (SELECT DISTINCT * FROM __strandline_cdc_conflicts)) AS num_sequence_conflicts,
-  (SELECT min(concat_ws(', ', 'id = ' || coalesce(CAST(x.c0 AS VARCHAR), 'NULL')) || ', sequence = ' || CAST(x.seq AS VARCHAR)) FROM __strandline_cdc_conflicts AS x) AS conflict_example;
+  (SELECT min(concat_ws(', ', 'id = ' || coalesce(CAST(x.c0 AS VARCHAR), 'NULL')) || ', sequence = ' || CAST(x.seq AS VARCHAR)) FROM __strandline_cdc_conflicts AS x) AS conflict_example,
+  d.n AS num_dead_rows
+FROM (SELECT count(*) AS n FROM (SELECT target_file AS __strandline_file, target_pos AS __strandline_row FROM __strandline_cdc_decided WHERE (target_file IS NOT NULL AND verdict IN (1, 4)))) AS d;

@@ -150,6 +150,18 @@ SELECT entry, is_whole AND kind IN (1, 4) FROM (
   WHERE m.place = m.base)
 WHERE NOT (is_whole AND is_told);
 
+-- check INTERNAL_INVARIANT
+SELECT CASE WHEN wrong = '' THEN 0 ELSE 1 END, wrong FROM (
+SELECT concat(CASE WHEN c.n IS DISTINCT FROM a.entries THEN concat(CAST(c.n AS VARCHAR), ' entries that count, but ', CAST(a.entries AS VARCHAR), ' at the moments; ') ELSE '' END,
+  CASE WHEN n.n IS DISTINCT FROM m.n THEN concat(CAST(n.n AS VARCHAR), ' rows shall be, but ', CAST(m.n AS VARCHAR), ' compared with the table; ') ELSE '' END,
+  CASE WHEN m.same IS DISTINCT FROM m.olds THEN concat(CAST(m.same AS VARCHAR), ' rows stay, but ', CAST(m.olds AS VARCHAR), ' of the table; ') ELSE '' END,
+  CASE WHEN a.n IS DISTINCT FROM f.n THEN concat(CAST(a.n AS VARCHAR), ' moments, but ', CAST(f.n AS VARCHAR), ' filled; ') ELSE '' END) AS wrong
+FROM (SELECT count(*) AS n FROM __strandline_cdc_result) AS n,
+  (SELECT count(*) AS n, count(CASE WHEN is_same THEN old END) AS same, count(DISTINCT CASE WHEN is_same THEN old END) AS olds FROM __strandline_cdc_matched) AS m,
+  (SELECT count(CASE WHEN kind <> 6 THEN 1 END) AS n FROM __strandline_cdc_chosen AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c0 = k.c0) AS c,
+  (SELECT count(w) + count(p) + count(d) AS entries, count(*) AS n FROM __strandline_cdc_moments) AS a,
+  (SELECT count(*) AS n FROM __strandline_cdc_filled) AS f) AS b;
+
 -- ===== write =====
 
 -- target new
@@ -167,11 +179,13 @@ SELECT r.row_file AS __strandline_file, r.row_pos AS __strandline_row FROM (SELE
 -- metrics
 SELECT
   (SELECT count(*) FROM __strandline_cdc_matched WHERE NOT is_same) AS num_upserted_rows,
-  (SELECT count(*) FROM (SELECT o.row_file AS __strandline_file, o.row_pos AS __strandline_row FROM (SELECT r.rowid AS old, r.row_file, r.row_pos FROM __strandline_cdc_rows AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c0 = k.c0) AS o ANTI JOIN (SELECT old FROM __strandline_cdc_matched WHERE is_same) AS m ON m.old = o.old)) - (SELECT count(*) FROM __strandline_cdc_matched WHERE NOT is_same AND lives) AS num_deleted_rows,
+  d.n - (SELECT count(*) FROM __strandline_cdc_matched WHERE NOT is_same AND lives) AS num_deleted_rows,
   (SELECT count(*) FROM __strandline_cdc_events) AS num_input_rows,
   (SELECT count(*) FROM (
      SELECT e.seq, k.known FROM __strandline_cdc_events AS e
      LEFT JOIN (SELECT c0, arg_max(seq, seq) AS known FROM (SELECT c0, seq FROM __strandline_cdc_entries WHERE src < 2) GROUP BY c0) AS k
        ON e.kind <> 2 AND e.c0 = k.c0) AS e WHERE coalesce(seq < known, false)) AS num_late_rows,
   (SELECT count(*) FROM (SELECT DISTINCT * FROM __strandline_cdc_conflicts)) AS num_sequence_conflicts,
-  (SELECT min(concat_ws(', ', 'id = ' || coalesce(CAST(x.c0 AS VARCHAR), 'NULL')) || ', sequence = ' || CAST(x.seq AS VARCHAR)) FROM __strandline_cdc_conflicts AS x) AS conflict_example;
+  (SELECT min(concat_ws(', ', 'id = ' || coalesce(CAST(x.c0 AS VARCHAR), 'NULL')) || ', sequence = ' || CAST(x.seq AS VARCHAR)) FROM __strandline_cdc_conflicts AS x) AS conflict_example,
+  d.n AS num_dead_rows
+FROM (SELECT (SELECT count(*) FROM (SELECT r.rowid AS old, r.row_file, r.row_pos FROM __strandline_cdc_rows AS r SEMI JOIN __strandline_cdc_changed AS k ON r.c0 = k.c0) AS o) - (SELECT count(*) FROM __strandline_cdc_matched WHERE is_same) AS n) AS d;

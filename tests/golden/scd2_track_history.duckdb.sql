@@ -59,12 +59,13 @@ slots AS (
   SELECT c0, seq, min(code) AS code, arg_min(hash, code) AS hash,
          min(CASE WHEN up = 1 AND src = 1 THEN entry END) AS old_entry,
          count(CASE WHEN up = 1 AND src = 1 THEN 1 END) > 1 AS doubled,
-         count(CASE WHEN up = 1 AND src = 2 THEN 1 END) AS rivals
+         count(CASE WHEN up = 1 AND src = 2 THEN 1 END) AS rivals, count(*) AS claims
   FROM ranked GROUP BY c0, seq),
 chosen AS (
   SELECT c0, seq, code < 2305843009213693952 AS up, CAST((code >> 58) & 3 AS TINYINT) AS src,
          code & 288230376151711743 AS entry, CASE WHEN code < 2305843009213693952 THEN hash END AS hash,
-         old_entry, doubled, rivals
+         old_entry, doubled, claims,
+         code < 2305843009213693952 AND rivals > CASE WHEN (code >> 58) & 3 = 2 THEN 1 ELSE 0 END AS tied
   FROM slots),
 judged AS (SELECT g.*, false AS split FROM chosen AS g ),
 placed AS (
@@ -75,8 +76,7 @@ linked AS (
   SELECT *, coalesce(hash_before = hash AND NOT split, false) AS continues,
          coalesce(hash_after = hash AND NOT split_after, false) AS goes_on
   FROM placed)
-SELECT c0, seq, up, src, entry, old_entry,
-       up AND rivals > CASE WHEN src = 2 THEN 1 ELSE 0 END AS tied, doubled,
+SELECT c0, seq, claims, up, src, entry, old_entry, tied, doubled,
        up AND NOT continues AS starts, up AND NOT goes_on AS ends, next_seq,
        NOT up AND hash_before IS NULL AS hidden, CASE WHEN continues THEN entry_before END AS before_entry
 FROM linked;
@@ -126,12 +126,13 @@ slots AS (
   SELECT c0, seq, min(code) AS code, arg_min(hash, code) AS hash,
          min(CASE WHEN up = 1 AND src = 1 THEN entry END) AS old_entry,
          count(CASE WHEN up = 1 AND src = 1 THEN 1 END) > 1 AS doubled,
-         count(CASE WHEN up = 1 AND src = 2 THEN 1 END) AS rivals
+         count(CASE WHEN up = 1 AND src = 2 THEN 1 END) AS rivals, count(*) AS claims
   FROM ranked GROUP BY c0, seq),
 chosen AS (
   SELECT c0, seq, code < 2305843009213693952 AS up, CAST((code >> 58) & 3 AS TINYINT) AS src,
          code & 288230376151711743 AS entry, CASE WHEN code < 2305843009213693952 THEN hash END AS hash,
-         old_entry, doubled, rivals
+         old_entry, doubled, claims,
+         code < 2305843009213693952 AND rivals > CASE WHEN (code >> 58) & 3 = 2 THEN 1 ELSE 0 END AS tied
   FROM slots),
 judged AS (SELECT g.*, x.splits IS NOT NULL AS split FROM chosen AS g LEFT JOIN __strandline_cdc_splits AS x ON x.splits = CASE WHEN g.up THEN g.entry END),
 placed AS (
@@ -142,8 +143,7 @@ linked AS (
   SELECT *, coalesce(hash_before = hash AND NOT split, false) AS continues,
          coalesce(hash_after = hash AND NOT split_after, false) AS goes_on
   FROM placed)
-SELECT c0, seq, up, src, entry, old_entry,
-       up AND rivals > CASE WHEN src = 2 THEN 1 ELSE 0 END AS tied, doubled,
+SELECT c0, seq, claims, up, src, entry, old_entry, tied, doubled,
        up AND NOT continues AS starts, up AND NOT goes_on AS ends, next_seq,
        NOT up AND hash_before IS NULL AS hidden, CASE WHEN continues THEN entry_before END AS before_entry
 FROM linked;
@@ -179,12 +179,13 @@ slots AS (
   SELECT c0, seq, min(code) AS code, arg_min(hash, code) AS hash,
          min(CASE WHEN up = 1 AND src = 1 THEN entry END) AS old_entry,
          count(CASE WHEN up = 1 AND src = 1 THEN 1 END) > 1 AS doubled,
-         count(CASE WHEN up = 1 AND src = 2 THEN 1 END) AS rivals
+         count(CASE WHEN up = 1 AND src = 2 THEN 1 END) AS rivals, count(*) AS claims
   FROM ranked GROUP BY c0, seq),
 chosen AS (
   SELECT c0, seq, code < 2305843009213693952 AS up, CAST((code >> 58) & 3 AS TINYINT) AS src,
          code & 288230376151711743 AS entry, CASE WHEN code < 2305843009213693952 THEN hash END AS hash,
-         old_entry, doubled, rivals
+         old_entry, doubled, claims,
+         code < 2305843009213693952 AND rivals > CASE WHEN (code >> 58) & 3 = 2 THEN 1 ELSE 0 END AS tied
   FROM slots),
 judged AS (SELECT g.*, x.splits IS NOT NULL AS split FROM chosen AS g LEFT JOIN __strandline_cdc_splits AS x ON x.splits = CASE WHEN g.up THEN g.entry END),
 placed AS (
@@ -195,11 +196,19 @@ linked AS (
   SELECT *, coalesce(hash_before = hash AND NOT split, false) AS continues,
          coalesce(hash_after = hash AND NOT split_after, false) AS goes_on
   FROM placed)
-SELECT c0, seq, up, src, entry, old_entry,
-       up AND rivals > CASE WHEN src = 2 THEN 1 ELSE 0 END AS tied, doubled,
+SELECT c0, seq, claims, up, src, entry, old_entry, tied, doubled,
        up AND NOT continues AS starts, up AND NOT goes_on AS ends, next_seq,
        NOT up AND hash_before IS NULL AS hidden, CASE WHEN continues THEN entry_before END AS before_entry
 FROM linked;
+
+-- check INTERNAL_INVARIANT
+SELECT CASE WHEN wrong = '' THEN 0 ELSE 1 END, wrong FROM (
+SELECT concat(CASE WHEN p.claims IS DISTINCT FROM l.claims THEN concat(CAST(p.claims AS VARCHAR), ' claims of events and rows, but ', CAST(l.claims AS VARCHAR), ' in the timeline; ') ELSE '' END,
+  CASE WHEN k.n IS DISTINCT FROM l.firsts THEN concat(CAST(k.n AS VARCHAR), ' keys, but ', CAST(l.firsts AS VARCHAR), ' with a first event; ') ELSE '' END,
+  CASE WHEN l.starts IS DISTINCT FROM l.ends THEN concat(CAST(l.starts AS VARCHAR), ' runs begin, but ', CAST(l.ends AS VARCHAR), ' end; ') ELSE '' END) AS wrong
+FROM (SELECT count(*) + count(end_seq) AS claims FROM __strandline_cdc_payload) AS p,
+  (SELECT count(*) AS n FROM __strandline_cdc_keys) AS k,
+  (SELECT coalesce(sum(claims), 0) AS claims, count(*) - count(next_seq) AS firsts, count(CASE WHEN starts THEN 1 END) AS starts, count(CASE WHEN ends THEN 1 END) AS ends FROM __strandline_cdc_line) AS l) AS b;
 
 -- ===== fold =====
 
@@ -234,6 +243,16 @@ SELECT r.start_seq, r.stop_seq, r.last_entry, CASE WHEN lives THEN r.old_entry E
 FROM (SELECT *, start_seq IS NOT NULL OR stop_seq IS NOT DISTINCT FROM old_stop AS lives FROM __strandline_cdc_runs) AS r
 ANTI JOIN __strandline_cdc_kept AS k ON k.entry = r.old_entry;
 
+-- check INTERNAL_INVARIANT
+SELECT CASE WHEN wrong = '' THEN 0 ELSE 1 END, wrong FROM (
+SELECT concat(CASE WHEN l.n IS DISTINCT FROM r.n THEN concat(CAST(l.n AS VARCHAR), ' runs of the timeline, but ', CAST(r.n AS VARCHAR), ' folded; ') ELSE '' END,
+  CASE WHEN r.n IS DISTINCT FROM r.whole THEN concat(CAST(r.n AS VARCHAR), ' runs, but ', CAST(r.whole AS VARCHAR), ' with a last event; ') ELSE '' END,
+  CASE WHEN r.n IS DISTINCT FROM (k.n + c.n) THEN concat(CAST(r.n AS VARCHAR), ' rows shall be, but ', CAST((k.n + c.n) AS VARCHAR), ' stay or are written; ') ELSE '' END) AS wrong
+FROM (SELECT count(*) AS n FROM __strandline_cdc_line WHERE starts) AS l,
+  (SELECT count(*) AS n, count(last_entry) AS whole FROM __strandline_cdc_runs) AS r,
+  (SELECT count(*) AS n FROM __strandline_cdc_kept) AS k,
+  (SELECT count(*) AS n FROM __strandline_cdc_changed) AS c) AS b;
+
 -- ===== write =====
 
 -- target new
@@ -251,7 +270,7 @@ SELECT p.row_file AS __strandline_file, p.row_pos AS __strandline_row FROM __str
 -- metrics
 SELECT
   (SELECT count(*) FROM __strandline_cdc_changed) AS num_upserted_rows,
-  (SELECT count(*) FROM (SELECT p.row_file AS __strandline_file, p.row_pos AS __strandline_row FROM __strandline_cdc_payload AS p ANTI JOIN __strandline_cdc_kept AS k ON k.entry = p.rowid WHERE p.src = 1)) - (SELECT count(old_entry) FROM __strandline_cdc_changed) AS num_deleted_rows,
+  d.n - (SELECT count(old_entry) FROM __strandline_cdc_changed) AS num_deleted_rows,
   (SELECT count(*) FROM __strandline_cdc_payload WHERE src = 2) AS num_input_rows,
   (SELECT count(*) FROM __strandline_cdc_payload AS e
    JOIN (SELECT c0, max(seq) AS known
@@ -260,4 +279,6 @@ SELECT
          WHERE seq IS NOT NULL GROUP BY ALL) AS k ON e.c0 = k.c0
    WHERE e.src = 2 AND e.seq < k.known) AS num_late_rows,
   (SELECT count(*) FROM __strandline_cdc_conflicts) AS num_sequence_conflicts,
-  (SELECT min(concat_ws(', ', 'id = ' || coalesce(CAST(x.c0 AS VARCHAR), 'NULL')) || ', sequence = ' || CAST(x.seq AS VARCHAR)) FROM __strandline_cdc_conflicts AS x) AS conflict_example;
+  (SELECT min(concat_ws(', ', 'id = ' || coalesce(CAST(x.c0 AS VARCHAR), 'NULL')) || ', sequence = ' || CAST(x.seq AS VARCHAR)) FROM __strandline_cdc_conflicts AS x) AS conflict_example,
+  d.n AS num_dead_rows
+FROM (SELECT b.n - (SELECT count(*) FROM __strandline_cdc_kept) AS n FROM (SELECT count(*) AS n FROM __strandline_cdc_payload WHERE src = 1) AS b) AS d;

@@ -37,6 +37,13 @@ SELECT count(*), min(concat_ws(', ', 'id = ' || coalesce(CAST(d.c2 AS VARCHAR), 
 -- check APPLY_CHANGES_FROM_SNAPSHOT_ERROR.DELETE_RATIO_EXCEEDED
 SELECT CASE WHEN CAST(gone AS DOUBLE) / target_rows > CAST('0.5' AS DOUBLE) THEN gone ELSE 0 END, CAST(target_rows AS VARCHAR) FROM __strandline_cdc_counts;
 
+-- ===== compare =====
+
+-- check INTERNAL_INVARIANT
+SELECT CASE WHEN wrong = '' THEN 0 ELSE 1 END, wrong FROM (
+SELECT concat(CASE WHEN (c.snapshot_rows - c.fresh) IS DISTINCT FROM (c.target_rows - c.gone) THEN concat(CAST((c.snapshot_rows - c.fresh) AS VARCHAR), ' rows of the snapshot that the table has, but ', CAST((c.target_rows - c.gone) AS VARCHAR), ' of the table that the snapshot has; ') ELSE '' END) AS wrong
+FROM (SELECT * FROM __strandline_cdc_counts) AS c) AS b;
+
 -- ===== write =====
 
 -- target new
@@ -52,4 +59,4 @@ SELECT row_file AS __strandline_file, row_pos AS __strandline_row FROM __strandl
 ;
 
 -- metrics
-SELECT (SELECT count(*) FROM __strandline_cdc_differences WHERE here) AS num_upserted_rows, (SELECT count(*) FROM __strandline_cdc_differences WHERE here IS NULL) AS num_deleted_rows, snapshot_rows AS num_input_rows, CAST(0 AS BIGINT) AS num_late_rows, CAST(0 AS BIGINT) AS num_sequence_conflicts, NULL AS conflict_example FROM __strandline_cdc_counts;
+SELECT (SELECT count(*) FROM __strandline_cdc_differences WHERE here) AS num_upserted_rows, (SELECT count(*) FROM __strandline_cdc_differences WHERE here IS NULL) AS num_deleted_rows, snapshot_rows AS num_input_rows, CAST(0 AS BIGINT) AS num_late_rows, CAST(0 AS BIGINT) AS num_sequence_conflicts, NULL AS conflict_example, (SELECT count(row_file) FROM __strandline_cdc_differences) AS num_dead_rows FROM __strandline_cdc_counts;

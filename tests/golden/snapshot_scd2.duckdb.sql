@@ -40,6 +40,13 @@ SELECT CASE WHEN CAST(gone AS DOUBLE) / target_rows > CAST('0.5' AS DOUBLE) THEN
 -- check AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS
 SELECT count(*), min(concat_ws(', ', 'id = ' || coalesce(CAST(d.o2 AS VARCHAR), 'NULL'))) FROM __strandline_cdc_differences AS d WHERE d.row_file IS NOT NULL AND (d.here IS NULL OR d.opens) AND d.start_at IS NOT NULL AND NOT (d.start_at < version);
 
+-- ===== compare =====
+
+-- check INTERNAL_INVARIANT
+SELECT CASE WHEN wrong = '' THEN 0 ELSE 1 END, wrong FROM (
+SELECT concat(CASE WHEN (c.snapshot_rows - c.fresh) IS DISTINCT FROM (c.target_rows - c.gone) THEN concat(CAST((c.snapshot_rows - c.fresh) AS VARCHAR), ' rows of the snapshot that the table has, but ', CAST((c.target_rows - c.gone) AS VARCHAR), ' of the table that the snapshot has; ') ELSE '' END) AS wrong
+FROM (SELECT * FROM __strandline_cdc_counts) AS c) AS b;
+
 -- ===== write =====
 
 -- target new
@@ -55,4 +62,4 @@ SELECT row_file AS __strandline_file, row_pos AS __strandline_row FROM __strandl
 ;
 
 -- metrics
-SELECT (SELECT count(*) + count(*) FILTER (WHERE here AND opens AND row_file IS NOT NULL) FROM __strandline_cdc_differences) AS num_upserted_rows, CAST(0 AS BIGINT) AS num_deleted_rows, snapshot_rows AS num_input_rows, CAST(0 AS BIGINT) AS num_late_rows, CAST(0 AS BIGINT) AS num_sequence_conflicts, NULL AS conflict_example FROM __strandline_cdc_counts;
+SELECT (SELECT count(*) + count(*) FILTER (WHERE here AND opens AND row_file IS NOT NULL) FROM __strandline_cdc_differences) AS num_upserted_rows, CAST(0 AS BIGINT) AS num_deleted_rows, snapshot_rows AS num_input_rows, CAST(0 AS BIGINT) AS num_late_rows, CAST(0 AS BIGINT) AS num_sequence_conflicts, NULL AS conflict_example, (SELECT count(row_file) FROM __strandline_cdc_differences) AS num_dead_rows FROM __strandline_cdc_counts;
