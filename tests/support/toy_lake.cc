@@ -120,7 +120,8 @@ Result<BatchOutcome> ToyLake::run_batch(const cdc::Declaration& declaration,
         "SELECT *, -1 FROM (SELECT {0} FROM {1} EXCEPT ALL SELECT {0} FROM {2}))",
         all, kBefore, kTarget, cdc::kEditSign);
   }
-  SL_ASSIGN(const cdc::Program program, make_duckdb_program(plan, relations, options));
+  SL_ASSIGN(cdc::Program program, make_duckdb_program(plan, relations, options));
+  if (tamper) tamper(&program);
 
   BatchOutcome outcome;
   SL_ASSIGN(outcome.metrics, duck::run_program(connection_, program));
@@ -147,6 +148,12 @@ Result<BatchOutcome> ToyLake::run_batch(const cdc::Declaration& declaration,
   SL_ASSIGN(const int64_t listed_state_dead,
             connection_.query_int("SELECT count(*) FROM toy_state_dead"));
   SL_ASSIGN(outcome.state_new, append(kState, *state_schema_, "FROM toy_state_new", false));
+  if (outcome.target_new != outcome.metrics.num_upserted_rows ||
+      listed_dead != outcome.metrics.num_dead_rows) {
+    return internal_error("TOY_COUNTS", "{} rows new and {} dead, but {} and {} counted",
+                          outcome.target_new, listed_dead, outcome.metrics.num_upserted_rows,
+                          outcome.metrics.num_dead_rows);
+  }
   if (listed_dead != outcome.target_dead || listed_state_dead != outcome.state_dead) {
     return internal_error("TOY_DEAD_ROWS", "{} + {} positions are dead, but {} + {} rows died",
                           listed_dead, listed_state_dead, outcome.target_dead, outcome.state_dead);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,6 +55,8 @@ class ToyLake {
   // A column of the table that no flow gives, and the value of new rows there.
   std::optional<Field> note;
   sql::ExprPtr note_default;
+  // Changes the next programs before they run, as a fault of the engine would what they make.
+  std::function<void(cdc::Program*)> tamper;
   // Whether changes by hand are told to the next batch, as a log would.
   bool tells_edits = false;
 
