@@ -19,9 +19,10 @@ Status check_columns(const std::vector<StreamColumn>& columns) {
 
 }  // namespace
 
-Result<std::map<size_t, delta::RowSet>> collect_rows(Connection& connection,
-                                                     const std::string& sql) {
+Result<std::map<size_t, delta::RowSet>> collect_rows(Connection& connection, const std::string& sql,
+                                                     int64_t* listed) {
   std::map<size_t, delta::RowSet> sets;
+  int64_t total = 0;
   const auto on_chunk = [&](duckdb_data_chunk chunk) -> Status {
     const duckdb_vector file_vector = duckdb_data_chunk_get_vector(chunk, 0);
     const duckdb_vector row_vector = duckdb_data_chunk_get_vector(chunk, 1);
@@ -36,6 +37,7 @@ Result<std::map<size_t, delta::RowSet>> collect_rows(Connection& connection,
         return internal_error("COLLECT_ROWS_NULL", "a row position is null or negative");
       }
     }
+    total += static_cast<int64_t>(count);
     // Rows of one file mostly come together: add whole runs.
     for (idx_t begin = 0; begin < count;) {
       idx_t end = begin + 1;
@@ -46,6 +48,7 @@ Result<std::map<size_t, delta::RowSet>> collect_rows(Connection& connection,
     return {};
   };
   SL_TRY(stream(connection, sql, check_columns, on_chunk));
+  if (listed != nullptr) *listed = total;
   return sets;
 }
 

@@ -67,9 +67,10 @@ Result<std::unique_ptr<Scan>> scan_table(Connection& connection, const delta::Ta
                                          std::shared_ptr<const delta::Snapshot> snapshot,
                                          const ScanOptions& options = {});
 
-// Query of (kFileColumn INTEGER, kRowColumn BIGINT) -> row set per file index.
-Result<std::map<size_t, delta::RowSet>> collect_rows(Connection& connection,
-                                                     const std::string& sql);
+// Query of (kFileColumn INTEGER, kRowColumn BIGINT) -> row set per file index. listed: becomes the
+// number of the query's rows.
+Result<std::map<size_t, delta::RowSet>> collect_rows(Connection& connection, const std::string& sql,
+                                                     int64_t* listed = nullptr);
 
 struct WriteOptions {
   // The query also gives kRowIdColumn and kRowVersionColumn (either may be null), written as the

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "duck/delta_io.h"
 #include "duck/row_rules.h"
 
@@ -31,6 +32,12 @@ class Change {
 
  private:
   Status find_dead();
+  Status check_dead(int64_t listed) const;
+  Result<DeadRows> deleted_before() const;
+  Status check_written(int64_t copied) const;
+  std::string where(const char* stage) const {
+    return fmt::format("{} of {}", stage, table_.path());
+  }
   Status write_change_feed(RowRules* rules);
   Result<std::string> rows_left(std::unique_ptr<Scan>* scan) const;
   void remove(const delta::AddFile& file);
@@ -63,7 +70,72 @@ void Change::remove(const delta::AddFile& file) {
 
 Status Change::find_dead() {
   if (!base_ || change_.replace || change_.dead_rows.empty()) return {};
-  SL_ASSIGN(dead_, collect_rows(connection_, change_.dead_rows));
+  int64_t listed = 0;
+  SL_ASSIGN(dead_, collect_rows(connection_, change_.dead_rows, &listed));
+  return check_dead(listed);
+}
+
+// A row dies once, and only one that lives.
+Status Change::check_dead(int64_t listed) const {
+  int64_t dead = 0;
+  for (const auto& [index, positions] : dead_) {
+    dead += static_cast<int64_t>(positions.cardinality());
+    if (index >= base_->files.size()) {
+      return invariant_error(where("write"), static_cast<int64_t>(base_->files.size()), "files",
+                             static_cast<int64_t>(index), "is the number of one with dead rows");
+    }
+    const auto rows = delta::num_records(base_->files[index]);
+    const auto last = static_cast<int64_t>(positions.max().value_or(0));
+    if (rows && last >= *rows) {
+      return invariant_error(where("write"), *rows, "rows are in " + base_->files[index].path, last,
+                             "is the position of a dead one");
+    }
+  }
+  SL_ASSIGN(const auto gone, deleted_before());
+  for (const auto& [index, deleted] : gone) {
+    const delta::RowSet& positions = dead_.at(index);
+    if (positions.minus(deleted).cardinality() != positions.cardinality()) {
+      return invariant_error(where("write"), static_cast<int64_t>(positions.cardinality()),
+                             "rows are to die in " + base_->files[index].path,
+                             static_cast<int64_t>(positions.minus(deleted).cardinality()),
+                             "of them live");
+    }
+  }
+  if (dead != listed) {
+    return invariant_error(where("write"), listed, "dead rows are listed", dead,
+                           "are different ones");
+  }
+  if (change_.dead_count && dead != *change_.dead_count) {
+    return invariant_error(where("write"), *change_.dead_count, "dead rows are counted", dead,
+                           "are listed");
+  }
+  return {};
+}
+
+// By number of a file with dead rows: what its deletion vector has.
+Result<DeadRows> Change::deleted_before() const {
+  delta::Snapshot touched;
+  touched.table_path = base_->table_path;
+  touched.version = base_->version;
+  std::vector<size_t> numbers;
+  for (const auto& [index, positions] : dead_) {
+    if (!base_->files[index].deletion_vector) continue;
+    touched.files.push_back(base_->files[index]);
+    numbers.push_back(index);
+  }
+  SL_ASSIGN(auto vectors, table_.load_deletion_vectors(touched));
+  DeadRows rows;
+  for (auto& [place, deleted] : vectors) rows.emplace(numbers[place], std::move(deleted));
+  return rows;
+}
+
+// New rows are written once.
+Status Change::check_written(int64_t copied) const {
+  const int64_t written = applied_->written_rows() - copied;
+  if (change_.new_count && written != *change_.new_count) {
+    return invariant_error(where("write"), *change_.new_count, "new rows are counted", written,
+                           "were written");
+  }
   return {};
 }
 
@@ -160,6 +232,7 @@ Status Change::apply() {
   std::unique_ptr<Scan> scan;  // alive until the files are written
   const bool by_vector = definition_.deletion_vectors_enabled();
   bool any_left = false;
+  bool copies_are_counted = true;
   for (const auto& [index, positions] : dead_) {
     const auto& file = base_->files[index];
     const auto dead = static_cast<int64_t>(positions.cardinality());
@@ -168,6 +241,7 @@ Status Change::apply() {
       // Without deletion vectors the touched files are written anew.
       remove(file);
       if (live != dead) any_left = true;
+      if (!live) copies_are_counted = false;
       applied_->copied_rows += live.value_or(dead) - dead;
     } else if (live == dead) {
       ++applied_->removed_files;
@@ -190,6 +264,9 @@ Status Change::apply() {
     if (!written.ok()) return rules.explain(std::move(written).error());
     applied_->written = std::move(written).value();
     for (const auto& file : applied_->written) transaction_.add_file(file);
+  }
+  if (applied_->copied_rows == 0 || copies_are_counted) {
+    SL_TRY(check_written(applied_->copied_rows));
   }
   SL_TRY(rules.keep_identity(&transaction_));
   if (!by_vector) return {};

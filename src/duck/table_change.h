@@ -34,6 +34,9 @@ struct TableChange {
   // For tables with the legacy change feed: without it a change that the log alone cannot tell is
   // refused there.
   std::optional<RowChange> rows = std::nullopt;
+  // How many rows new_rows gives, and dead_rows, if that is known from elsewhere.
+  std::optional<int64_t> new_count = std::nullopt;
+  std::optional<int64_t> dead_count = std::nullopt;
   // The temporary table that both new_rows and rows->inserted read all rows that are inserted from,
   // if there is one: identity values go into it first, so that the feed has the table's.
   std::string staged_inserts = {};
@@ -61,7 +64,9 @@ struct AppliedChange {
 // touched files anew where the table has none. base is what dead_rows speaks of, null for a new
 // table; its rows are read by the transaction's schema. With the legacy change feed on, files of it
 // are written where adds and removes do not tell what happened.
-// Errors: kUnsupported for a change of such a table without `rows`.
+// Errors: kUnsupported for a change of such a table without `rows`; kInternal INTERNAL_INVARIANT
+// where the rows written or the positions of dead rows are not what was counted, or a position is
+// listed twice, dead already or not in its file.
 Status apply_change(Connection& connection, delta::Transaction& transaction,
                     const delta::Table& table, const std::shared_ptr<const delta::Snapshot>& base,
                     const TableChange& change, AppliedChange* applied);

@@ -8,6 +8,7 @@
 
 #include "delta/transaction.h"
 #include "duck/delta_io.h"
+#include "duck/table_change.h"
 
 namespace strandline::duck {
 namespace {
@@ -65,6 +66,48 @@ class TableTest : public ::testing::Test {
   std::unique_ptr<Connection> connection_;
   std::filesystem::path directory_;
 };
+
+TEST_F(TableTest, AChangeThatDoesNotBalanceFailsBeforeItsCommit) {
+  delta::NewTable definition;
+  definition.schema.fields = {Field{"id", DataType::primitive(TypeId::kLong), true, {}}};
+  auto created = delta::Transaction::create(table(), definition);
+  ASSERT_TRUE(created.ok()) << created.error().message;
+  append(std::move(created).value(), "SELECT i AS id FROM range(10) r(i)");
+  const auto apply = [&](const TableChange& change) {
+    delta::Transaction transaction = begin();
+    AppliedChange applied;
+    const Status done =
+        apply_change(*connection_, transaction, table(), latest(), change, &applied);
+    if (!done.ok()) return done.error().code + " " + done.error().message;
+    EXPECT_TRUE(commit_change(transaction, table(), applied).ok());
+    return std::string();
+  };
+  const auto change = [](const char* new_rows, int64_t new_count, const char* dead_rows,
+                         int64_t dead_count) {
+    TableChange made{new_rows, dead_rows};
+    made.new_count = new_count;
+    made.dead_count = dead_count;
+    return made;
+  };
+  const char* const two = "SELECT 20 + i AS id FROM range(2) r(i)";
+  const char* const third = "SELECT 0::INTEGER, 3::BIGINT";
+  const auto broken = [](const char* numbers) {
+    return ::testing::AllOf(::testing::StartsWith("INTERNAL_INVARIANT stage write of "),
+                            ::testing::HasSubstr(numbers));
+  };
+  EXPECT_THAT(apply(change(two, 3, third, 1)),
+              broken("3 new rows are counted, but 2 were written"));
+  EXPECT_THAT(apply(change(two, 2, third, 2)), broken("2 dead rows are counted, but 1 are listed"));
+  EXPECT_THAT(apply(change(two, 2, "SELECT 0::INTEGER, 3::BIGINT FROM range(2)", 2)),
+              broken("2 dead rows are listed, but 1 are different ones"));
+  EXPECT_THAT(apply(change(two, 2, "SELECT 0::INTEGER, 10::BIGINT", 1)),
+              broken("10 is the position"));
+  EXPECT_THAT(apply(change(two, 2, "SELECT 1::INTEGER, 0::BIGINT", 1)), broken("1 files"));
+  EXPECT_EQ(latest()->version, 0);
+  EXPECT_EQ(apply(change("", 0, third, 1)), "");
+  EXPECT_THAT(apply(change(two, 2, third, 1)), broken("1 rows are to die in "));
+  EXPECT_EQ(rows({}, "count(*), sum(id)"), std::vector<std::string>{"9|42"});
+}
 
 TEST_F(TableTest, AppendUpdateDeleteOverCheckpoints) {
   delta::NewTable definition;

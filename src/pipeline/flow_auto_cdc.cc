@@ -186,7 +186,8 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
   // The target's part is prepared first: whether it changes decides whether the state must exist.
   stage("write");
   duck::AppliedChange applied;
-  SL_ASSIGN(auto transaction, change_target(target, cdc_plan, program, relations.target, &applied));
+  SL_ASSIGN(auto transaction,
+            change_target(target, cdc_plan, program, metrics, relations.target, &applied));
   const bool target_changes = transaction.has_changes();
   target_files.read_by(&transaction);
 
@@ -307,7 +308,11 @@ Status FlowRun::commit_state(const cdc::Plan& cdc_plan, const cdc::Program& prog
   }
   const duck::TableChange change{rows.new_rows, rows.dead_rows, newest && !fits, false};
   duck::AppliedChange applied;
-  SL_TRY(duck::apply_change(connection, *transaction, table, newest, change, &applied));
+  auto done = duck::apply_change(connection, *transaction, table, newest, change, &applied);
+  if (!done.ok()) {
+    duck::remove_files(table, applied);
+    return std::move(done).error();
+  }
   // A new or reset state is needed as soon as anything was applied; else only when it changes.
   const bool begins = !newest || !fits;
   if (begins ? (applied.written.empty() && !target_changes) : !transaction->has_changes())

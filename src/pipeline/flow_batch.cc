@@ -279,7 +279,8 @@ void FlowRun::warn(const std::vector<Error>& warnings) {
 
 Result<delta::Transaction> FlowRun::change_target(
     const std::shared_ptr<const delta::Snapshot>& target, const cdc::Plan& plan,
-    const cdc::Program& program, const std::string& old_rows, duck::AppliedChange* applied) {
+    const cdc::Program& program, const duck::BatchMetrics& metrics, const std::string& old_rows,
+    duck::AppliedChange* applied) {
   const bool current = target_->is_current(*target);
   SL_ASSIGN(auto transaction, delta::Transaction::begin(target_->table(), target));
   delta::Metadata metadata = target->metadata;
@@ -294,14 +295,20 @@ Result<delta::Transaction> FlowRun::change_target(
   if (current ? plan.target_schema_changed : !same_schema(plan.target_schema, target->schema))
     transaction.set_schema(plan.target_schema);
   duck::TableChange change{program.target_new, program.target_dead, !current, true};
+  change.new_count = metrics.num_upserted_rows;
+  change.dead_count = metrics.num_dead_rows;
   if (old_rows.empty()) {
     change.dead_rows.clear();
   } else if (target->property_is_true("delta.enableChangeDataFeed")) {
     change.rows = replaced_rows(target->schema, plan.target_schema, key_parts(plan), old_rows,
                                 program.target_dead, program.target_new);
   }
-  SL_TRY(duck::apply_change(*context_.connection, transaction, target_->table(), target, change,
-                            applied));
+  auto done = duck::apply_change(*context_.connection, transaction, target_->table(), target,
+                                 change, applied);
+  if (!done.ok()) {
+    duck::remove_files(target_->table(), *applied);
+    return std::move(done).error();
+  }
   return transaction;
 }
 

@@ -16,6 +16,7 @@
 #include "cdc/plan.h"
 #include "cdc/program.h"
 #include "cdf/plan.h"
+#include "duck/program_runner.h"
 #include "pipeline/checkpoint.h"
 #include "pipeline/context.h"
 #include "pipeline/declared_columns.h"
@@ -171,6 +172,7 @@ class FlowRun {
   // what to remove if nothing comes of it.
   Result<delta::Transaction> change_target(const std::shared_ptr<const delta::Snapshot>& target,
                                            const cdc::Plan& plan, const cdc::Program& program,
+                                           const duck::BatchMetrics& metrics,
                                            const std::string& old_rows,
                                            duck::AppliedChange* applied);
   Result<std::string> print_batch(const BatchPlan& plan, Execution* execution) const;

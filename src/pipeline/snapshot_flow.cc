@@ -503,7 +503,8 @@ Status FlowRun::write_snapshot(const BatchPlan& plan) {
 
   stage("write");
   duck::AppliedChange applied;
-  SL_ASSIGN(auto transaction, change_target(target, cdc_plan, program, relations.target, &applied));
+  SL_ASSIGN(auto transaction,
+            change_target(target, cdc_plan, program, metrics, relations.target, &applied));
   if (transaction.has_changes()) {
     transaction.set_txn(target_->app_id(flow_.name), plan.batch);
     transaction.set_operation("AUTO CDC FROM SNAPSHOT",

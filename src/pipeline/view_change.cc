@@ -82,7 +82,12 @@ std::string ViewChange::equal() const {
 }
 
 // The change from what is gone and what came, in `old` and `new` with kRowPair.
-void ViewChange::finish() {
+Status ViewChange::finish() {
+  for (const auto& [name, count] :
+       {std::pair("new", &change_.new_count), std::pair("old", &change_.dead_count)}) {
+    SL_ASSIGN(*count,
+              connection_.query_int(fmt::format("SELECT count(*) FROM {}{}", prefix_, name)));
+  }
   const auto numbered_pairs = [&](const char* table) {
     return fmt::format(
         "(SELECT *, CASE WHEN {0} IS NOT NULL THEN row_number() OVER (PARTITION BY {0}) END AS {1} "
@@ -102,7 +107,7 @@ void ViewChange::finish() {
   change_.new_rows = fmt::format(
       "SELECT {}, b.{} AS {}, CAST(NULL AS BIGINT) AS {} FROM {} AS a LEFT JOIN {} AS b ON {}",
       of_a, duck::kRowIdColumn, duck::kRowIdColumn, duck::kRowVersionColumn, came, gone, pairs);
-  if (!view_->property_is_true("delta.enableChangeDataFeed")) return;
+  if (!view_->property_is_true("delta.enableChangeDataFeed")) return {};
   const auto those = [&](const std::string& one, const char* join, const std::string& other) {
     return fmt::format("SELECT {} FROM {} AS a {} JOIN {} AS b ON {}", of_a, one, join, other,
                        pairs);
@@ -112,6 +117,7 @@ void ViewChange::finish() {
   change_.rows->updated_before = those(gone, "SEMI", came);
   change_.rows->updated_after = those(came, "SEMI", gone);
   change_.rows->inserted = those(came, "ANTI", gone);
+  return {};
 }
 
 Result<std::unique_ptr<ViewChange>> ViewChange::make(
@@ -142,7 +148,7 @@ Result<std::unique_ptr<ViewChange>> ViewChange::make(
   };
   SL_TRY(made->run("old", only_in(old_rows, result)));
   SL_TRY(made->run("new", only_in(result, old_rows)));
-  made->finish();
+  SL_TRY(made->finish());
   return made;
 }
 
@@ -194,7 +200,7 @@ Result<std::unique_ptr<ViewChange>> ViewChange::of_changes(
   SL_ASSIGN(const int64_t sought,
             connection.query_int("SELECT count(*) FROM (" + only_in("gone", "came") + ")"));
   if (found != sought) return std::unique_ptr<ViewChange>();
-  made->finish();
+  SL_TRY(made->finish());
   return made;
 }
 

@@ -62,7 +62,7 @@ class ViewChange {
   Status run(const std::string& table, const std::string& query);
   std::string numbered(const std::string& relation) const;
   std::string equal() const;
-  void finish();
+  Status finish();
 
   duck::Connection& connection_;
   const std::shared_ptr<const delta::Snapshot> view_;
