@@ -297,9 +297,8 @@ Result<bool> FlowRun::find_snapshot(std::optional<SnapshotVersion>* version) {
   } else if (version_run_) {
     SL_ASSIGN(*version, evaluate_version());
   } else if (snapshot_options_.by_time) {
-    SL_ASSIGN(const auto now, context_.connection->query(fmt::format(
-                                  "SELECT CAST(make_timestamp({}) AS VARCHAR)", now_micros())));
-    *version = SnapshotVersion{DataType::primitive(TypeId::kTimestamp), *now.rows.at(0).at(0)};
+    SL_ASSIGN(*version,
+              version_of_time(*context_.connection, now_micros(), checkpoint_->snapshot_version()));
   } else {
     const auto& latest = checkpoint_->snapshot_version();
     int64_t count = 0;

@@ -88,6 +88,17 @@ Result<SnapshotVersion> read_version(duck::Connection& connection, const std::st
   return version;
 }
 
+Result<SnapshotVersion> version_of_time(duck::Connection& connection, int64_t now_us,
+                                        const std::optional<SnapshotVersion>& latest) {
+  std::string time = fmt::format("make_timestamp({})", now_us);
+  if (latest && latest->type.id == TypeId::kTimestamp) {
+    time = fmt::format("greatest({}, CAST({} AS TIMESTAMP) + INTERVAL 1 MICROSECOND)", time,
+                       duck::quote_literal(latest->value));
+  }
+  SL_ASSIGN(const auto rows, connection.query(fmt::format("SELECT CAST({} AS VARCHAR)", time)));
+  return SnapshotVersion{DataType::primitive(TypeId::kTimestamp), *rows.rows.at(0).at(0)};
+}
+
 Result<bool> is_above(duck::Connection& connection, const SnapshotVersion& a,
                       const SnapshotVersion& b) {
   SL_ASSIGN(const auto above, connection.query_int(fmt::format("SELECT CAST({} > {} AS INTEGER)",

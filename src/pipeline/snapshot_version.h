@@ -3,6 +3,8 @@
 
 #include <strandline/result.h>
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/data_type.h"
@@ -30,6 +32,12 @@ Result<DataType> version_type(const DataType& column, const std::string& name);
 // Errors: INVALID_SNAPSHOT_VERSION_TYPE (kInvalidData) for other types and values beyond theirs.
 Result<SnapshotVersion> read_version(duck::Connection& connection, const std::string& type,
                                      const std::string& value);
+
+// A TIMESTAMP version of the time now_us (microseconds since the epoch), or of the first one after
+// `latest` if that is not below it: clocks go back, and a flow must not stand still until they are
+// where they were. latest: the version of the last snapshot, where there was one.
+Result<SnapshotVersion> version_of_time(duck::Connection& connection, int64_t now_us,
+                                        const std::optional<SnapshotVersion>& latest);
 
 // Whether a comes after b; both of one type.
 Result<bool> is_above(duck::Connection& connection, const SnapshotVersion& a,
