@@ -17,6 +17,7 @@
 #include "duck/key_filter_bits.h"
 #include "duck/round_shortest.h"
 #include "duck/row_id_function.h"
+#include "duck/text_lines.h"
 #include "duck/value_text.h"
 #include "duck/zero_signs.h"
 
@@ -358,6 +359,8 @@ Result<std::shared_ptr<Database>> Database::open(const DatabaseOptions& options)
   // Nothing is fetched behind the user's back: all that is needed is linked in.
   SL_TRY(set("autoinstall_known_extensions", "false"));
   SL_TRY(set("autoload_known_extensions", "false"));
+  // Windows in the order of what turns out to be a constant; from DuckDB 2.0 on that is an error.
+  SL_TRY(set("order_by_non_integer_literal", "true"));
   // Passwords of other databases stay in memory.
   SL_TRY(set("allow_persistent_secrets", "false"));
   if (options.memory_limit_bytes > 0) {
@@ -383,6 +386,7 @@ Result<std::shared_ptr<Database>> Database::open(const DatabaseOptions& options)
   SL_TRY(register_row_id_function(raw(*connection), database->row_id_collectors()));
   SL_TRY(register_zero_signs_functions(raw(*connection), database->zero_signs()));
   SL_TRY(register_json_fields_function(raw(*connection)));
+  SL_TRY(register_text_lines_function(raw(*connection)));
   SL_TRY(register_boolean_only(raw(*connection)));
   SL_TRY(register_decimal_functions(raw(*connection)));
   SL_TRY(register_double_text(raw(*connection)));

@@ -1,5 +1,7 @@
 // JSON: what sl_json_fields finds in a record becomes exact values or errors.
 #include <algorithm>
+#include <functional>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -16,17 +18,46 @@ std::string json_format(const FileOptions& options) {
   return options.multi_line ? "auto" : "newline_delimited";
 }
 
-// The most bytes that one JSON value of the files may take; the engine holds a buffer of twice
-// that.
-int64_t largest_object_bytes(const std::vector<ConsumedFile>& files) {
-  constexpr int64_t kLeast = int64_t{1} << 16;
-  constexpr int64_t kMost = int64_t{1} << 27;
-  int64_t largest = kLeast;
-  for (const auto& file : files) {
-    largest = std::max(largest, is_compressed(file.path) ? kMost : file.size_bytes + 1);
+// The most bytes that a JSON value may take. The engine's reader holds buffers of twice what it is
+// told, several for each thread, so that it is told what the files need.
+constexpr int64_t kMostObjectBytes = int64_t{1} << 27;
+constexpr int64_t kLeastObjectBytes = int64_t{1} << 16;
+// Less is not worth telling: threads take the buffers in turns.
+constexpr int64_t kUsualObjectBytes = int64_t{1} << 21;
+constexpr int64_t kChunkBytes = int64_t{1} << 22;
+
+// Gives the text of a file piece by piece.
+Status read_pieces(storage::Store& store, const ConsumedFile& file,
+                   const std::function<void(std::string_view)>& take) {
+  for (int64_t at = 0; at < file.size_bytes; at += kChunkBytes) {
+    const auto text = store.read_range(file.path, at, std::min(kChunkBytes, file.size_bytes - at));
+    // What became of a file that shrank is told once it was read.
+    if (!text.ok() && text.error().code == "FILE_TOO_SHORT") return {};
+    if (!text.ok()) return text.error();
+    take(*text);
   }
-  return std::min(largest, kMost);
+  return {};
 }
+
+// Bytes of the longest line of a text that comes in pieces, with its end.
+class LongestLine {
+ public:
+  void take(std::string_view text) {
+    while (!text.empty()) {
+      const size_t end = text.find('\n');
+      line_ += static_cast<int64_t>(end == std::string_view::npos ? text.size() : end + 1);
+      longest_ = std::max(longest_, line_);
+      if (end == std::string_view::npos) return;
+      line_ = 0;
+      text.remove_prefix(end + 1);
+    }
+  }
+  int64_t bytes() const { return longest_; }
+
+ private:
+  int64_t line_ = 0;
+  int64_t longest_ = 0;
+};
 
 // What sl_json_fields shall find in a record.
 std::string json_shape(const DataType& type) {
@@ -64,26 +95,66 @@ std::string json_fields(const std::string& record, const Schema& schema, const c
 struct JsonFiles {
   std::vector<ConsumedFile> plain;
   std::vector<ConsumedFile> marked;
+  int64_t largest_bytes = kLeastObjectBytes;  // of a value in `plain`, at least
 };
 
-bool is_cut(const std::string& text) {
-  int64_t depth = 0;
-  bool quoted = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quoted) {
-      if (c == '\\') ++i;
-      if (c == '"') quoted = false;
-    } else if (c == '"') {
-      quoted = true;
-    } else if (c == '{' || c == '[') {
-      ++depth;
-    } else if (c == '}' || c == ']') {
-      --depth;
+// The values of a text that comes in pieces, told apart by brackets alone.
+class TopValues {
+ public:
+  void take(std::string_view text) {
+    for (const char c : text) {
+      ++value_;
+      ++element_;
+      if (quoted_) {
+        if (escaped_) {
+          escaped_ = false;
+        } else if (c == '\\') {
+          escaped_ = true;
+        } else if (c == '"') {
+          quoted_ = false;
+        }
+      } else if (c == '"') {
+        quoted_ = true;
+      } else if (c == '{' || c == '[') {
+        if (depth_++ == 0) {
+          ++count_;
+          in_array_ = c == '[';
+        }
+      } else if (c == '}' || c == ']') {
+        if (--depth_ == 0) {
+          largest_value_ = std::max(largest_value_, value_);
+          end_element();
+          value_ = 0;
+        }
+      } else if (c == ',' && depth_ == 1 && in_array_) {
+        end_element();
+      }
     }
   }
-  return quoted || depth > 0;
-}
+  bool is_cut() const { return quoted_ || depth_ > 0; }
+  // Of the values the engine takes one by one, with what stands before each: those of an array that
+  // is all there is, else whole ones.
+  int64_t largest_bytes() const {
+    const bool one_array = count_ == 1 && in_array_;
+    return one_array ? largest_element_ : std::max(largest_value_, value_);
+  }
+
+ private:
+  void end_element() {
+    largest_element_ = std::max(largest_element_, element_);
+    element_ = 0;
+  }
+
+  int64_t depth_ = 0;
+  int64_t count_ = 0;
+  bool quoted_ = false;
+  bool escaped_ = false;
+  bool in_array_ = false;
+  int64_t value_ = 0;
+  int64_t element_ = 0;
+  int64_t largest_value_ = 0;
+  int64_t largest_element_ = 0;
+};
 
 Result<JsonFiles> look_at_json(storage::Store& store, const FileOptions& options,
                                const std::vector<ConsumedFile>& files) {
@@ -91,37 +162,50 @@ Result<JsonFiles> look_at_json(storage::Store& store, const FileOptions& options
   for (const auto& file : files) {
     if (is_compressed(file.path)) {
       out.plain.push_back(file);
+      out.largest_bytes = kMostObjectBytes;
       continue;
     }
-    const int64_t wanted = options.multi_line ? file.size_bytes : 3;
-    SL_ASSIGN(const auto text,
-              store.read_range(file.path, 0, std::min<int64_t>(file.size_bytes, wanted)));
-    const bool marked = text.starts_with("\xef\xbb\xbf");
+    SL_ASSIGN(const auto begin,
+              store.read_range(file.path, 0, std::min<int64_t>(file.size_bytes, 3)));
+    const bool marked = begin.starts_with("\xef\xbb\xbf");
     if (options.multi_line && marked) {
       return invalid_data("MALFORMED_RECORD",
                           "file '{}': begins with a byte order mark, which multiLine => true does "
                           "not take: save it without",
                           file.path);
     }
-    if (options.multi_line && is_cut(text)) {
-      return invalid_data("MALFORMED_RECORD",
-                          "file '{}': ends inside a value: write the file anew and whole",
-                          file.path);
+    int64_t largest = file.size_bytes;
+    if (options.multi_line) {
+      TopValues values;
+      SL_TRY(read_pieces(store, file, [&](std::string_view text) { values.take(text); }));
+      if (values.is_cut()) {
+        return invalid_data("MALFORMED_RECORD",
+                            "file '{}': ends inside a value: write the file anew and whole",
+                            file.path);
+      }
+      largest = values.largest_bytes();
+    } else if (!marked && largest > kUsualObjectBytes) {
+      LongestLine lines;
+      SL_TRY(read_pieces(store, file, [&](std::string_view text) { lines.take(text); }));
+      largest = lines.bytes();
     }
-    (marked ? out.marked : out.plain).push_back(file);
+    if (marked) {
+      out.marked.push_back(file);
+      continue;
+    }
+    out.plain.push_back(file);
+    // A buffer for a file that is smaller than usual would be larger than the file.
+    largest = std::max(largest, std::min(kUsualObjectBytes, file.size_bytes));
+    out.largest_bytes = std::max(out.largest_bytes, std::min(largest + 1, kMostObjectBytes));
   }
   return out;
 }
 
-// Lines of text files with their number from 1, blank ones left out.
+// Lines of text files as p (path), n (number from 1), l; blank ones left out.
 std::string lines_of(const std::vector<ConsumedFile>& files) {
-  return fmt::format(
-      "(SELECT p, n, rtrim(s[n], chr(13)) AS l FROM (SELECT p, s, unnest(range(1, len(s) + 1)) AS "
-      "n FROM "
-      "(SELECT filename AS p, string_split(ltrim(content, chr(65279)), chr(10)) AS s FROM "
-      "read_text({}))) "
-      "WHERE trim(s[n], ' ' || chr(9) || chr(13)) <> '')",
-      path_list(files));
+  std::string paths;
+  for (const auto& file : files) paths += (paths.empty() ? "" : ", ") + quote_literal(file.path);
+  return fmt::format("sl_text_lines([{}])", paths);
 }
 
 // Valid JSON of every record as j, with its file's path as p.
@@ -131,7 +215,7 @@ std::string json_records(const FileOptions& options, const JsonFiles& files) {
     out = fmt::format(
         "SELECT CAST(json AS VARCHAR) AS j, p FROM read_json_objects({}, format='{}', "
         "maximum_object_size={}, filename='p')",
-        path_list(files.plain), json_format(options), largest_object_bytes(files.plain));
+        path_list(files.plain), json_format(options), files.largest_bytes);
   }
   if (!files.marked.empty()) {
     if (!out.empty()) out += " UNION ALL ";
@@ -238,8 +322,17 @@ DataType type_of_structure(const Json& json) {
 }  // namespace
 
 Result<std::string> json_relation(const FilesToRead& read, const Schema& schema, RowPlaces places) {
-  if (read.options.rescued_column)
+  if (read.options.rescued_column) {
+    for (const auto& file : read.files) {
+      if (!is_compressed(file.path)) continue;
+      return unsupported("UNSUPPORTED_OPTION",
+                         "file '{}': rescuedDataColumn keeps bad lines as they are written, which "
+                         "is not supported for compressed JSON: unpack the file, or leave the "
+                         "option out",
+                         file.path);
+    }
     return json_rescued(read.options, schema, read.files, places.path, places.index);
+  }
   SL_ASSIGN(const auto known, look_at_json(read.store, read.options, read.files));
   return fmt::format("(SELECT {}{} FROM {})", exact_columns(schema, TextKind::kJson),
                      places.names(),
@@ -278,6 +371,7 @@ std::optional<Error> explain_json(const FilesToRead& read, const Schema& schema)
     checks += fmt::format(" WHEN {} THEN {}", bad_line_value(i, schema.fields[i].type), i);
   }
   for (const auto& file : read.files) {
+    if (is_compressed(file.path)) continue;
     const auto rows = read.connection.query(
         fmt::format("SELECT n, problem, why, left(l, 200) FROM (SELECT n, problem, "
                     "l, CASE WHEN problem IS NOT NULL THEN -1{} END AS why FROM "
