@@ -640,6 +640,7 @@ class Planner {
     column.type = field.type;
     column.nullable = field.nullable;
     column.is_key = is_key(field.name);
+    column.empty_is_null = contains_name(target_.columns_without_empty, field.name);
     if (const Field* source = find_selected(field.name)) column.source = *source;
     if (column.source && !column.is_key) column.gives = gives(clauses_, field.name);
     // By what the clauses say alone, so that all flows into the table find the same.

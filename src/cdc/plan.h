@@ -108,6 +108,9 @@ struct TargetFacts {
   // Whether `existing` may hold rows; only an empty (or new) table can begin with its sequences in
   // the target alone (StateSpec::sequence_column).
   bool has_rows = true;
+  // Text and bytes that the table is partitioned by: an empty value is null there
+  // (delta-protocol.md section 5).
+  std::vector<std::string> columns_without_empty;
 };
 
 // What a flow of partial updates gives of a column it selects (section 5).
@@ -132,6 +135,9 @@ struct PlanColumn {
   sql::ExprPtr default_value;  // of a new row; null: it has none
   bool generated = false;      // the table computes it from the row, programs write null
   bool noted = false;          // rows changed by hand may have given it values
+  // An empty value is null in the table, and so from the source on. Of a key it is an error
+  // instead.
+  bool empty_is_null = false;
 };
 
 // One flow, ready to run: everything resolved, nothing left to decide. Immutable.

@@ -64,6 +64,9 @@ struct Program {
   std::string target_dead;  // (__strandline_file, __strandline_row)
   std::string state_new;    // the state schema's columns
   std::string state_dead;
+  // After the steps: (count BIGINT, example STRING) of the source's rows with an empty value that
+  // is null in the target (PlanColumn::empty_is_null). Empty: the target has no such column.
+  std::string emptied;
   // One row of BIGINTs: num_upserted_rows, num_deleted_rows, num_input_rows, num_late_rows,
   // num_sequence_conflicts; then conflict_example STRING and num_dead_rows BIGINT. target_new has
   // num_upserted_rows rows, target_dead num_dead_rows, each another one.

@@ -163,10 +163,61 @@ std::string ProgramBuilder::source_values() const {
         target.source ? cast_up(fmt::format("{}.{}", kSource, quote_name(target.source->name)),
                                 target.source->type, target.type)
                       : typed_null(target.type);
-    if (target.is_key) value = normal_zero(value, target.type);
+    if (target.is_key) {
+      value = normal_zero(value, target.type);
+    } else if (target.empty_is_null && target.source) {
+      value = fmt::format("nullif({}, {})", value, empty_value(target.type));
+    }
     text += fmt::format("{} AS {}, ", value, column(i));
   }
   return text;
+}
+
+std::string ProgramBuilder::empty_value(const DataType& type) const {
+  return fmt::format("CAST('' AS {})", type_text(type));
+}
+
+std::string ProgramBuilder::emptied_flag() const {
+  std::vector<std::string> parts;
+  for (const PlanColumn& target : plan_.columns) {
+    if (!target.empty_is_null || target.is_key || !target.source) continue;
+    parts.push_back(
+        fmt::format("{} = {}",
+                    cast_up(fmt::format("{}.{}", kSource, quote_name(target.source->name)),
+                            target.source->type, target.type),
+                    empty_value(target.type)));
+  }
+  if (parts.empty()) return {};
+  return fmt::format(", coalesce({}, false) AS {}", fmt::join(parts, " OR "), kEmptied);
+}
+
+void ProgramBuilder::tell_emptied(const std::string& rows) {
+  if (emptied_flag().empty()) return;
+  program_.emptied = fmt::format("SELECT count(*), min({}) FROM {} AS e WHERE e.{}", keys_text("e"),
+                                 rows, kEmptied);
+}
+
+void ProgramBuilder::check_empty_keys(const std::string& rows, const std::string& condition,
+                                      const std::string& what) {
+  std::vector<std::string> names, empty;
+  for (const size_t i : keys_) {
+    const PlanColumn& key = plan_.columns[i];
+    if (!key.empty_is_null) continue;
+    names.push_back("'" + key.name + "'");
+    empty.push_back(fmt::format("e.{} = {}", column(i), empty_value(key.type)));
+  }
+  if (names.empty()) return;
+  check(
+      "validate",
+      fmt::format("SELECT count(*), min({}) FROM {} AS e WHERE {} AND ({})", keys_text("e"), rows,
+                  condition, fmt::join(empty, " OR ")),
+      "DELTA_EMPTY_PARTITION_VALUE",
+      fmt::format("flow {}: {} of the key partition{} {} and {} empty in {{count}} of the {}, for "
+                  "example in the one with {{example}}: a Delta table keeps an empty partition "
+                  "value as null, which is no key. Partition by another column, or leave such "
+                  "rows out with WHERE in the source query",
+                  plan_.flow_name, fmt::join(names, ", "), names.size() > 1 ? "" : "s",
+                  plan_.target, names.size() > 1 ? "are" : "is", what));
 }
 
 Result<std::string> ProgramBuilder::event_kind(StateKind upsert) const {
@@ -187,21 +238,23 @@ Result<std::string> ProgramBuilder::event_kind(StateKind upsert) const {
 Result<std::string> ProgramBuilder::read_events() const {
   SL_ASSIGN(const std::string sequence, sequence_of(*plan_.sequence_by, plan_.sequence_type));
   SL_ASSIGN(const std::string kind, event_kind(StateKind::kUpsert));
-  return fmt::format("SELECT {}{} AS seq, {} AS kind FROM {} AS {}", source_values(), sequence,
-                     kind, relations_.source, kSource);
+  return fmt::format("SELECT {}{} AS seq, {} AS kind{} FROM {} AS {}", source_values(), sequence,
+                     kind, emptied_flag(), relations_.source, kSource);
 }
 
 Result<std::string> ProgramBuilder::read_partial_events() const {
   SL_ASSIGN(const std::string sequence, sequence_of(*plan_.sequence_by, plan_.sequence_type));
   SL_ASSIGN(const std::string kind,
             event_kind(plan_.gives_partly ? StateKind::kPartial : StateKind::kUpsert));
-  std::string inner = fmt::format("{}{} AS seq, {} AS kind", source_values(), sequence, kind);
+  std::string inner =
+      fmt::format("{}{} AS seq, {} AS kind{}", source_values(), sequence, kind, emptied_flag());
   std::string outer, system;
+  if (!emptied_flag().empty()) system = fmt::format("{}, ", kEmptied);
   if (is_bitemporal()) {
     SL_ASSIGN(const std::string text,
               sequence_of(*plan_.system_sequence_by, plan_.system_sequence_type));
     inner += fmt::format(", {} AS sys", text);
-    system = "sys, ";
+    system += "sys, ";
   }
   const DataType names = DataType::array(DataType::primitive(TypeId::kString));
   if (plan_.columns_to_update) {
@@ -414,6 +467,8 @@ void ProgramBuilder::validate_events(const std::string& events) {
       "flow " + plan_.flow_name + ": the key (" + fmt::format("{}", fmt::join(names, ", ")) +
           ") has a null in {count} of the batch's events, for example in the one with {example}" +
           kLeaveOut);
+  check_empty_keys(events, "e.kind NOT IN (0, 2)", "batch's upserts");
+  tell_emptied(events);
 }
 
 void ProgramBuilder::check_not_null_columns() {

@@ -141,6 +141,18 @@ class ProgramBuilder : protected ValueText {
   Result<std::string> sequence_of(const sql::Expr& expr, const DataType& type) const;
   // "x AS c0, " of every owned column, from the source.
   std::string source_values() const;
+  static constexpr const char* kEmptied = "emptied";
+  std::string empty_value(const DataType& type) const;
+  // Whether a row of the source has a value that source_values() makes null, as a column kEmptied
+  // to put after those; empty where no column can have one.
+  std::string emptied_flag() const;
+  // Program::emptied, from rows with that flag.
+  void tell_emptied(const std::string& rows);
+  // Rows with an empty value in a key that partitions the target, which could not be told from one
+  // that has a null there; `rows` have c<i> and fit `condition`, `what` calls them. No check where
+  // there is no such key.
+  void check_empty_keys(const std::string& rows, const std::string& condition,
+                        const std::string& what);
   Result<std::string> event_kind(StateKind upsert) const;
 
   const Plan& plan_;

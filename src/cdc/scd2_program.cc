@@ -73,6 +73,8 @@ class Scd2Program : public ProgramBuilder {
       columns += has[i] ? column(i) + ", "
                         : fmt::format("{} AS {}, ", typed_null(plan_.columns[i].type), column(i));
     }
+    if (!emptied_flag().empty())
+      columns += fmt::format("{0} AS {1}, ", src == kFromBatch ? kEmptied : "false", kEmptied);
     return fmt::format(
         R"(
 SELECT *, {hash} AS hash FROM (

@@ -64,10 +64,11 @@ class SnapshotBuilder : public ProgramBuilder {
 
   // The snapshot's rows: c<i> of every owned column, null where the source has none, and `here`.
   void read_snapshot() {
-    const std::string rows = fmt::format("SELECT {}true AS here FROM {} AS __strandline_source",
-                                         source_values(), relations_.source);
+    const std::string rows = fmt::format("SELECT {}true AS here{} FROM {} AS __strandline_source",
+                                         source_values(), emptied_flag(), relations_.source);
     if (facts_.copies_source) make_table("read", "snapshot", rows);
     snapshot_ = facts_.copies_source ? table("snapshot") : "(" + rows + ")";
+    tell_emptied(snapshot_);
     if (!facts_.is_first) return;
     check(
         "read",
@@ -225,6 +226,7 @@ FROM {differences})",
               "{example}; nothing was written. Leave such rows out with WHERE in the snapshot's "
               "query, or drop them with an expectation of the target: CONSTRAINT name EXPECT (... "
               "IS NOT NULL) ON VIOLATION DROP ROW");
+    check_empty_keys(differences_, "e.here", "snapshot's rows");
     const std::string code = snapshot_error("DUPLICATE_KEY_VIOLATION");
     const std::string message =
         "more than one row has the same key, for {count} of the keys, for example {example}; "

@@ -275,11 +275,18 @@ TEST_F(DeltaIoTest, FailuresLeaveNoFiles) {
   }
 }
 
-TEST_F(DeltaIoTest, EmptyPartitionValueIsRefused) {
-  const auto definition = define({field("v", TypeId::kLong), field("p", TypeId::kString)}, {"p"});
-  EXPECT_EQ(write_error(definition, "SELECT 1::BIGINT AS v, '' AS p").code,
-            "DELTA_EMPTY_PARTITION_VALUE");
-  EXPECT_THAT(files_on_disk(), IsEmpty());
+TEST_F(DeltaIoTest, EmptyPartitionValueIsNull) {
+  const auto definition =
+      define({field("v", TypeId::kLong), field("p", TypeId::kString), field("q", TypeId::kBinary)},
+             {"p", "q"});
+  const auto snapshot = with_rows(definition,
+                                  "SELECT * FROM (VALUES (1::BIGINT, '', 'x'::BLOB), (2, 'a', "
+                                  "''::BLOB), (3, NULL, NULL), (4, ' ', ' '::BLOB)) AS t(v, p, q)");
+  EXPECT_THAT(rows(snapshot, "SELECT v, p IS NULL, q IS NULL FROM {} AS t ORDER BY v"),
+              ElementsAre("1|true|false", "2|false|true", "3|true|true", "4|false|false"));
+  for (const auto& file : snapshot->files) {
+    for (const auto& [name, value] : file.partition_values) EXPECT_NE(value, "") << name;
+  }
 }
 
 TEST_F(DeltaIoTest, PartitionsOfOddValues) {

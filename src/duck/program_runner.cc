@@ -94,6 +94,10 @@ Result<BatchMetrics> run_program(Connection& connection, const cdc::Program& pro
   metrics.num_sequence_conflicts = to_int(row[4]);
   metrics.conflict_example = row[5].value_or("");
   metrics.num_dead_rows = to_int(row[6]);
+  if (program.emptied.empty()) return metrics;
+  SL_ASSIGN(const Rows emptied, connection.query(program.emptied));
+  metrics.num_emptied_rows = to_int(emptied.rows.at(0).at(0));
+  metrics.emptied_example = emptied.rows.at(0).at(1).value_or("");
   return metrics;
 }
 

@@ -18,6 +18,8 @@ struct BatchMetrics {
   int64_t num_sequence_conflicts = 0;
   std::string conflict_example;
   int64_t num_dead_rows = 0;  // what Program::target_dead gives
+  int64_t num_emptied_rows = 0;  // Program::emptied
+  std::string emptied_example;
 };
 
 using OnStage = std::function<void(const std::string& stage)>;

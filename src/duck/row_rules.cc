@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "base/error.h"
+#include "delta/empty_partitions.h"
 #include "delta/text_length.h"
 #include "duck/describer.h"
 #include "sql/duckdb_printer.h"
@@ -97,6 +98,7 @@ RowRules::RowRules(RowRules&& other) noexcept
     : connection_(other.connection_),
       generated_(std::move(other.generated_)),
       lengths_(std::move(other.lengths_)),
+      partitions_(std::move(other.partitions_)),
       checks_(std::move(other.checks_)),
       identities_(std::move(other.identities_)) {
   other.identities_.clear();
@@ -121,6 +123,13 @@ Result<RowRules> RowRules::of(Connection& connection, const delta::Snapshot& def
                                    field.name, definition.table_path))});
   }
   for (const auto& field : definition.schema.fields) SL_TRY(result.add_length(field));
+  for (const auto& field : delta::columns_without_empty(definition.metadata, definition.schema)) {
+    // A generated column is checked against the value that its expression gives.
+    const bool computed =
+        std::any_of(result.generated_.begin(), result.generated_.end(),
+                    [&](const Generated& one) { return one.column == field.name; });
+    if (!computed) result.partitions_.push_back(field);
+  }
   for (const auto& check : rules.checks) {
     SL_TRY(result.add_condition(
         fmt::format("CHECK constraint {} ({}) of {}", check.name, check.sql, definition.table_path),
@@ -223,7 +232,23 @@ Result<std::string> RowRules::apply(const std::string& rows) {
         fmt::format("{}CASE WHEN {} IS NULL THEN {} ELSE {} END AS {}", items->empty() ? "" : ", ",
                     quote_name(column), value, quote_name(column), quote_name(column));
   };
-  std::string items;
+  std::string items, given, given_names, back;
+  // What was given comes back in the end: whoever writes the rows counts them.
+  if (!generated_.empty() || !checks_.empty()) {
+    for (size_t i = 0; i < partitions_.size(); ++i) {
+      const std::string name = quote_name(partitions_[i].name);
+      const std::string kept = fmt::format("__strandline_given_{}", i);
+      const std::string nothing = fmt::format("CAST('' AS {})", engine_type(partitions_[i].type));
+      items += fmt::format("{}nullif({}, {}) AS {}", i == 0 ? "" : ", ", name, nothing, name);
+      given += fmt::format(", {} = {} AS {}", name, nothing, kept);
+      given_names += (i == 0 ? "" : ", ") + kept;
+      back += fmt::format("{}CASE WHEN {} THEN {} ELSE {} END AS {}", i == 0 ? "" : ", ", kept,
+                          nothing, name, name);
+    }
+  }
+  if (!items.empty())
+    query = fmt::format("SELECT * REPLACE ({}){} FROM ({}) AS {}", items, given, query, kRowAlias);
+  items.clear();
   for (const auto& identity : identities_) {
     filled(&items, identity.column, identity.next_value());
   }
@@ -237,13 +262,17 @@ Result<std::string> RowRules::apply(const std::string& rows) {
         fmt::format("{}{} AS {}", items.empty() ? "" : ", ", sized.value, quote_name(sized.column));
   }
   replace(items);
-  if (checks_.empty()) return query;
-  std::string cases;
-  for (const auto& check : checks_) {
-    cases += fmt::format("WHEN {} THEN error({}) ", check.broken, check.message);
+  if (!checks_.empty()) {
+    std::string cases;
+    for (const auto& check : checks_) {
+      cases += fmt::format("WHEN {} THEN error({}) ", check.broken, check.message);
+    }
+    query =
+        fmt::format("SELECT * FROM ({}) AS {} WHERE CASE {}ELSE true END", query, kRowAlias, cases);
   }
-  return fmt::format("SELECT * FROM ({}) AS {} WHERE CASE {}ELSE true END", query, kRowAlias,
-                     cases);
+  if (back.empty()) return query;
+  return fmt::format("SELECT * EXCLUDE ({}) REPLACE ({}) FROM ({}) AS {}", given_names, back, query,
+                     kRowAlias);
 }
 
 Status RowRules::fill_identity(const std::string& temporary_table) {

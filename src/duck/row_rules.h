@@ -98,6 +98,9 @@ class RowRules {
   Connection* connection_;
   std::vector<Generated> generated_;
   std::vector<Generated> lengths_;  // of CHAR and VARCHAR columns: the values as they are kept
+  // Text and bytes that the table is partitioned by: rules see an empty value as the null it
+  // becomes.
+  std::vector<Field> partitions_;
   std::vector<Check> checks_;
   std::vector<Identity> identities_;
 };

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/invariant.h"
+#include "duck/counted_write.h"
 #include "duck/delta_io.h"
 #include "duck/row_rules.h"
 
@@ -260,7 +261,8 @@ Status Change::apply() {
     rows = rows.empty() ? left : fmt::format("SELECT * FROM ({}) UNION ALL BY NAME {}", rows, left);
   }
   if (!rows.empty()) {
-    auto written = write_files(connection_, table_, definition_, rows, options);
+    auto written = write_new_files(connection_, table_, definition_, rows, options,
+                                   &applied_->empty_partition_rows);
     if (!written.ok()) return rules.explain(std::move(written).error());
     applied_->written = std::move(written).value();
     for (const auto& file : applied_->written) transaction_.add_file(file);

@@ -49,6 +49,8 @@ struct AppliedChange {
   int64_t removed_files = 0;                 // that left whole
   int64_t removed_bytes = 0;
   int64_t copied_rows = 0;  // moved to new files unchanged
+  // New rows with an empty value in a partition column, which is null in the table.
+  int64_t empty_partition_rows = 0;
   // Deletion vectors: an updated one is also an added and a removed one.
   int64_t vectors_added = 0;
   int64_t vectors_updated = 0;

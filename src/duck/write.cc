@@ -8,7 +8,7 @@
 #include "base/ids.h"
 #include "base/utf8.h"
 #include "delta/data_path.h"
-#include "duck/delta_io.h"
+#include "duck/counted_write.h"
 #include "duck/engine.h"
 #include "duck/names.h"
 #include "duck/statistics.h"
@@ -285,6 +285,8 @@ class FileWriter {
     for (const auto& [number, signs] : zeros_) zero_signs(connection_)->remove(number);
   }
 
+  int64_t empty_partition_rows() const { return empty_partition_rows_; }
+
   Result<std::vector<delta::AddFile>> run(const std::string& query) {
     Status done = write(query);
     if (!staged_.empty()) {
@@ -330,6 +332,7 @@ class FileWriter {
   const ColumnMode mode_;
 
   std::vector<const Field*> partition_columns_;
+  int64_t empty_partition_rows_ = 0;
   std::string logical_select_;  // typed logical columns, as a select list over q
   std::string file_select_;     // stored columns under their file names, over logical names
   std::string copy_options_;
@@ -522,22 +525,20 @@ Status FileWriter::write(const std::string& query) {
 // Rows go to a temporary table in the order of their partitions and of order_by, then each run of
 // rows to its files: one scan, one open file, whatever the number of partitions.
 Status FileWriter::write_staged(const std::string& query) {
-  SL_ASSIGN(const std::vector<Partition> partitions, stage(query));
-  for (const Partition& partition : partitions) {
+  SL_ASSIGN(std::vector<Partition> partitions, stage(query));
+  for (Partition& partition : partitions) {
+    bool has_empty = false;
     for (size_t p = 0; p < partition.values.size(); ++p) {
-      if (!partition_columns_[p]->nullable && !partition.values[p]) {
+      auto& value = partition.values[p];
+      // The log cannot tell an empty text from null.
+      if (value && value->empty()) {
+        value.reset();
+        has_empty = true;
+      }
+      if (!partition_columns_[p]->nullable && !value)
         return null_violation(partition_columns_[p]->name, table_.path());
-      }
-      // The log cannot tell an empty text from null, so the empty value would come back as null.
-      if (partition.values[p] && partition.values[p]->empty()) {
-        return invalid_data(
-            "DELTA_EMPTY_PARTITION_VALUE",
-            "column '{0}' partitions table {1} and has an empty value, which a Delta "
-            "table cannot keep apart from null: write nullif({0}, ''), or partition "
-            "by another column",
-            partition_columns_[p]->name, table_.path());
-      }
     }
+    if (has_empty) empty_partition_rows_ += partition.last - partition.first + 1;
   }
   for (const Partition& partition : partitions) {
     SL_TRY(copy(fmt::format("SELECT {} FROM {} WHERE rowid BETWEEN {} AND {}", file_select_,
@@ -703,6 +704,15 @@ Result<std::vector<delta::AddFile>> write_files(Connection& connection, const de
                                                 const std::string& query,
                                                 const WriteOptions& options) {
   return FileWriter(connection, table, definition, options).run(query);
+}
+
+Result<std::vector<delta::AddFile>> write_new_files(
+    Connection& connection, const delta::Table& table, const delta::Snapshot& definition,
+    const std::string& query, const WriteOptions& options, int64_t* empty_partition_rows) {
+  FileWriter writer(connection, table, definition, options);
+  SL_ASSIGN(auto files, writer.run(query));
+  *empty_partition_rows += writer.empty_partition_rows();
+  return files;
 }
 
 }  // namespace strandline::duck

@@ -13,6 +13,12 @@
 namespace strandline::engine {
 namespace {
 
+// A value of a partition column as the table holds it: of empty text and no bytes, null.
+std::string as_partition(const std::string& value, const DataType& type) {
+  if (type.id != TypeId::kString && type.id != TypeId::kBinary) return value;
+  return fmt::format("nullif({}, CAST('' AS {}))", value, duck::engine_type(type));
+}
+
 bool is_partition_column(const Target& target, const std::string& name) {
   const auto& columns = target.view->metadata.partition_columns;
   return std::any_of(columns.begin(), columns.end(),
@@ -178,9 +184,10 @@ Result<std::string> Insertion::partition_condition() const {
     const auto* field = target_.schema().get(name);
     SL_ASSIGN(const auto types, given_columns(*context_.connection, "SELECT " + value + " AS v"));
     SL_ASSIGN(const auto text, assign("v.v", types[0], *field, target_.found.name));
-    condition += fmt::format("{}{} IS NOT DISTINCT FROM (SELECT {} FROM (SELECT {}) AS v(v))",
-                             condition.empty() ? "" : " AND ",
-                             qualified(target_.alias, field->name), text, value);
+    condition +=
+        fmt::format("{}{} IS NOT DISTINCT FROM (SELECT {} FROM (SELECT {}) AS v(v))",
+                    condition.empty() ? "" : " AND ", qualified(target_.alias, field->name),
+                    as_partition(text, field->type), value);
   }
   return condition;
 }
@@ -207,8 +214,10 @@ Status Insertion::plan_overwrite(duck::TableChange* change) {
     SL_TRY(stage());
     std::string same;
     for (const auto& name : partitions) {
-      same += fmt::format("{}n.{} IS NOT DISTINCT FROM {}", same.empty() ? "" : " AND ",
-                          duck::quote_name(name), qualified(target_.alias, name));
+      const auto& type = target_.schema().get(name)->type;
+      same += fmt::format("{}{} IS NOT DISTINCT FROM {}", same.empty() ? "" : " AND ",
+                          as_partition("n." + duck::quote_name(name), type),
+                          qualified(target_.alias, name));
     }
     std::string names;
     for (const auto& name : partitions) {

@@ -15,6 +15,9 @@ Result<duck::AppliedChange> apply_change(const Context& context, const delta::Ta
     duck::remove_files(table, applied);
     return std::move(done).error();
   }
+  if (const int64_t rows = applied.empty_partition_rows; rows > 0) {
+    transaction.set_metric("numEmptyPartitionValues", rows);
+  }
   return applied;
 }
 

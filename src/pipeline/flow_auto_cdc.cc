@@ -228,6 +228,7 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
     add_metric("num_files_skipped", static_cast<double>(selection->skipped()));
   }
   count_expectations(execution);
+  tell_empty_partitions(*target, metrics.num_emptied_rows, metrics.emptied_example);
   if (metrics.num_sequence_conflicts > 0 && !conflict_warned_) {
     conflict_warned_ = true;
     warnings_.push_back(placed(

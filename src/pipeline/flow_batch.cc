@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "delta/empty_partitions.h"
 #include "delta/find_damage.h"
 #include "duck/change_scan.h"
 #include "duck/delta_io.h"
@@ -187,6 +188,8 @@ Result<cdc::TargetFacts> FlowRun::target_facts(const delta::Snapshot& target,
                         (target_->widens_types() && !checkpoint_->unfinished());
   facts.selected_elsewhere = selected_elsewhere_;
   facts.clauses_elsewhere = clauses_elsewhere_;
+  for (const auto& field : delta::columns_without_empty(target.metadata, target.schema))
+    facts.columns_without_empty.push_back(field.name);
   if (current) facts.existing = target.schema;
   if (takes_snapshots()) {
     // What a snapshot flow remembers besides its versions stands in the target.
@@ -267,6 +270,25 @@ Result<std::shared_ptr<const delta::Snapshot>> FlowRun::target_before(const Batc
     target = nullptr;
   }
   return target;
+}
+
+void FlowRun::tell_empty_partitions(const delta::Snapshot& target, int64_t rows,
+                                    const std::string& example) {
+  if (rows == 0) return;
+  add_metric("num_empty_partition_values", static_cast<double>(rows));
+  constexpr const char* kCode = "EMPTY_PARTITION_VALUE";
+  // The first batch of an update with such rows speaks for all.
+  if (std::any_of(warnings_.begin(), warnings_.end(),
+                  [&](const Error& known) { return known.code == kCode; })) {
+    return;
+  }
+  const auto& columns = target.metadata.partition_columns;
+  warn({invalid_data(
+      kCode,
+      "flow '{}': {} row{} with an empty value in a partition column ({}) of '{}'{}: "
+      "it is null there, as a Delta table keeps no empty partition value",
+      flow_.name, rows, rows == 1 ? "" : "s", fmt::join(columns, ", "), target_->dataset().shown,
+      example.empty() ? "" : ", for example of " + example)});
 }
 
 void FlowRun::warn(const std::vector<Error>& warnings) {

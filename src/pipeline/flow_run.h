@@ -167,6 +167,10 @@ class FlowRun {
   Result<std::shared_ptr<const delta::Snapshot>> target_before(const BatchPlan& plan);
   // Of a plan of AUTO CDC; each once an update.
   void warn(const std::vector<Error>& warnings);
+  // Counts rows whose empty value in a partition column is null in the target, and warns of them;
+  // example: the key of one, if there is one.
+  void tell_empty_partitions(const delta::Snapshot& target, int64_t rows,
+                             const std::string& example = "");
   // The rows of a program that has run, as a change of the target that is yet to be committed.
   // old_rows: the relation that the program read the target by, empty for none. `applied` tells
   // what to remove if nothing comes of it.

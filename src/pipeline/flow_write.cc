@@ -133,6 +133,8 @@ Status FlowRun::execute_write(const BatchPlan& plan) {
     duck::remove_files(target_->table(), applied);
     return unchanged;
   }
+  tell_empty_partitions(*target,
+                        view ? view->empty_partition_rows() : applied.empty_partition_rows);
   if (!transaction.has_changes()) {
     const int64_t rows_seen = view ? view->result_rows() : 0;
     add_metric("num_input_rows", static_cast<double>(rows_seen + count_expectations(execution)));

@@ -523,6 +523,7 @@ Status FlowRun::write_snapshot(const BatchPlan& plan) {
   add_metric("num_output_bytes", static_cast<double>(applied.written_bytes()));
   if (reads_target) add_metric("num_files_read", static_cast<double>(target->files.size()));
   count_expectations(execution);
+  tell_empty_partitions(*target, metrics.num_emptied_rows, metrics.emptied_example);
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "base/error.h"
+#include "delta/empty_partitions.h"
 #include "pipeline/declared_columns.h"
 
 namespace strandline::pipeline {
@@ -12,6 +13,7 @@ namespace {
 using duck::quote_name;
 
 constexpr const char* kNumber = "__strandline_number";  // tells equal rows apart
+constexpr const char* kHadEmpty = "__strandline_had_empty";
 constexpr const char* kPairNumber = "__strandline_pair_number";
 constexpr const char* kTables[] = {"result", "gone", "came", "old", "new"};
 
@@ -44,6 +46,14 @@ ViewChange::ViewChange(duck::Connection& connection, std::shared_ptr<const delta
     : connection_(connection), view_(std::move(view)), prefix_(next_prefix()) {
   for (const auto& field : view_->schema.fields)
     columns_ += (columns_.empty() ? "" : ", ") + quote_name(field.name);
+  any_empty_ = "false";
+  for (const auto& field : delta::columns_without_empty(view_->metadata, view_->schema)) {
+    const std::string name = quote_name(field.name);
+    const std::string nothing = fmt::format("CAST('' AS {})", duck::engine_type(field.type));
+    any_empty_ += fmt::format(" OR coalesce({} = {}, false)", name, nothing);
+    empty_to_nulls_ += fmt::format("{}nullif({}, {}) AS {}", empty_to_nulls_.empty() ? "" : ", ",
+                                   name, nothing, name);
+  }
 }
 
 ViewChange::~ViewChange() {
@@ -71,6 +81,12 @@ Status ViewChange::scan_view(const delta::Table& table) {
 std::string ViewChange::numbered(const std::string& relation) const {
   return fmt::format("SELECT *, row_number() OVER (PARTITION BY {}) AS {} FROM {}", columns_,
                      kNumber, relation);
+}
+
+// The rows as the view holds them.
+std::string ViewChange::without_empty(const std::string& relation) const {
+  if (empty_to_nulls_.empty()) return relation;
+  return fmt::format("(SELECT * REPLACE ({}) FROM {})", empty_to_nulls_, relation);
 }
 
 // Of a and b, both numbered.
@@ -125,9 +141,14 @@ Result<std::unique_ptr<ViewChange>> ViewChange::make(
     const std::shared_ptr<const delta::Snapshot>& view, const ViewRows& rows) {
   std::unique_ptr<ViewChange> made(new ViewChange(connection, view));
   const std::string& prefix = made->prefix_;
-  SL_TRY(made->run("result", made->numbered("(" + rows.rows + ")")));
+  const std::string given =
+      fmt::format("(SELECT *, {} AS {} FROM ({}))", made->any_empty_, kHadEmpty, rows.rows);
+  SL_TRY(made->run("result", made->numbered(made->without_empty(given))));
   SL_ASSIGN(made->result_rows_,
             connection.query_int(fmt::format("SELECT count(*) FROM {}result", prefix)));
+  SL_ASSIGN(made->empty_partition_rows_,
+            connection.query_int(
+                fmt::format("SELECT count(*) FROM {}result WHERE {}", prefix, kHadEmpty)));
   SL_TRY(made->scan_view(table));
   std::string old_rows = made->view_rows_;
   if (!rows.of_keys.empty()) {
@@ -162,11 +183,16 @@ Result<std::unique_ptr<ViewChange>> ViewChange::of_changes(
   SL_TRY(made->run("result", fmt::format("SELECT {0}, {1}, sum({2}) AS {2} FROM ({3}) GROUP BY ALL "
                                          "HAVING sum({2}) <> 0",
                                          columns, kRowPair, kRowSign, changes)));
+  SL_ASSIGN(
+      made->empty_partition_rows_,
+      connection.query_int(fmt::format(
+          "SELECT CAST(coalesce(sum({0}), 0) AS BIGINT) FROM {1}result WHERE {0} > 0 AND ({2})",
+          kRowSign, prefix, made->any_empty_)));
   const auto side = [&](const char* sign) {
     return made->numbered(fmt::format(
         "(SELECT {0}, {1} FROM (SELECT {0}, {1}, unnest(range(CAST(greatest({2}{3}, 0) AS "
-        "BIGINT))) FROM {4}result WHERE {2}{3} > 0))",
-        columns, kRowPair, sign, kRowSign, prefix));
+        "BIGINT))) FROM {4} WHERE {2}{3} > 0))",
+        columns, kRowPair, sign, kRowSign, made->without_empty(prefix + "result")));
   };
   SL_TRY(made->run("gone", side("-")));
   SL_TRY(made->run("came", side("")));

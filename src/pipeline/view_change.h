@@ -54,6 +54,8 @@ class ViewChange {
 
   const duck::TableChange& change() const { return change_; }
   int64_t result_rows() const { return result_rows_; }  // that were computed
+  // Of these, rows with an empty value in a column that partitions the view, where it is null.
+  int64_t empty_partition_rows() const { return empty_partition_rows_; }
 
  private:
   ViewChange(duck::Connection& connection, std::shared_ptr<const delta::Snapshot> view);
@@ -63,6 +65,7 @@ class ViewChange {
   std::string numbered(const std::string& relation) const;
   std::string equal() const;
   Status finish();
+  std::string without_empty(const std::string& relation) const;
 
   duck::Connection& connection_;
   const std::shared_ptr<const delta::Snapshot> view_;
@@ -72,6 +75,9 @@ class ViewChange {
   std::string view_rows_;
   duck::TableChange change_;
   int64_t result_rows_ = 0;
+  int64_t empty_partition_rows_ = 0;
+  std::string any_empty_;       // condition: a value that becomes null
+  std::string empty_to_nulls_;  // select items that make it null
 };
 
 }  // namespace strandline::pipeline

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "delta/empty_partitions.h"
 #include "pipeline/view_sources.h"
 
 namespace strandline::pipeline {
@@ -23,7 +24,8 @@ class Follower {
         scans_(scans) {}
 
   Result<std::unique_ptr<ViewChange>> rows(std::string* why);
-  Result<std::unique_ptr<ViewChange>> groups();
+  Result<std::unique_ptr<ViewChange>> groups(std::string* why);
+  Result<bool> meets_empty_groups(const std::vector<std::string>& key) const;
 
  private:
   bool has_row_ids(const ViewShape::Part& part) const;
@@ -133,7 +135,26 @@ Result<std::unique_ptr<ViewChange>> Follower::rows(std::string* why) {
   return change;
 }
 
-Result<std::unique_ptr<ViewChange>> Follower::groups() {
+// Whether a group that changed may look like another in the view: one of a null and one of an empty
+// value of a column that partitions it.
+Result<bool> Follower::meets_empty_groups(const std::vector<std::string>& key) const {
+  std::string alike;
+  for (const auto& column :
+       delta::columns_without_empty(refresh_.view->metadata, refresh_.view->schema)) {
+    for (size_t i = 0; i < key.size(); ++i) {
+      if (!same_name(key[i], column.name)) continue;
+      alike +=
+          fmt::format("{0}coalesce({1}{2} = CAST('' AS {3}), true)", alike.empty() ? "" : " OR ",
+                      kGroupColumn, i, duck::engine_type(column.type));
+    }
+  }
+  if (alike.empty()) return false;
+  SL_ASSIGN(const int64_t count, connection_.query_int(fmt::format(
+                                     "SELECT count(*) FROM {} WHERE {}", kGroupsTable, alike)));
+  return count > 0;
+}
+
+Result<std::unique_ptr<ViewChange>> Follower::groups(std::string* why) {
   std::string touched;
   for (size_t i = 0; i < sources_.count(); ++i) {
     if (!sources_.changed(i)) continue;
@@ -148,6 +169,11 @@ Result<std::unique_ptr<ViewChange>> Follower::groups() {
       connection_.execute(fmt::format("CREATE OR REPLACE TEMP TABLE {} AS SELECT DISTINCT * FROM "
                                       "({})",
                                       kGroupsTable, touched)));
+  SL_ASSIGN(const bool alike, meets_empty_groups(view_key(shape_, refresh_)));
+  if (alike) {
+    *why = "a group that changed has null or an empty value in a partition column";
+    return std::unique_ptr<ViewChange>();
+  }
   SL_ASSIGN(const auto now, print_now(*shape_.of_groups));
   ViewRows rows;
   rows.rows =
@@ -203,7 +229,7 @@ Result<std::unique_ptr<ViewChange>> follow_sources(duck::Connection& connection,
             ViewSources::find(refresh.sources.sources(), refresh.checkpoint, refresh.plan, why));
   if (!why->empty()) return std::unique_ptr<ViewChange>();
   Follower follower(connection, refresh, shape, std::move(sources), scans);
-  auto change = shape.kind == ViewShape::Kind::kRows ? follower.rows(why) : follower.groups();
+  auto change = shape.kind == ViewShape::Kind::kRows ? follower.rows(why) : follower.groups(why);
   if (change.ok()) return change;
   if (change.error().kind == ErrorKind::kCancelled || change.error().kind == ErrorKind::kIo)
     return change.error();
