@@ -1,10 +1,15 @@
 # Every task of the project; nothing but git and make is needed beforehand.
-#   DUCKDB_ROOT=<folder>  use an installed DuckDB instead of the pinned one
+#   DUCKDB_VERSION=…      build and test, in a folder of its own, with another pinned DuckDB of scripts/deps.env
+#   DUCKDB_ROOT=<folder>  use an installed DuckDB instead of a pinned one
 #   ARGS=…                passed on to the program a target runs
 .DEFAULT_GOAL := build
-.PHONY: deps build dev python test test-unit test-property test-volume test-mutants test-interop test-spark test-python-versions fuzz asan tsan arm64 demo bench lint format clean
+.PHONY: deps build dev python test test-unit test-property test-volume test-mutants test-interop test-spark test-python-versions test-engines fuzz asan tsan arm64 demo bench lint format clean
 
-cmake_args := $(if $(DUCKDB_ROOT),-DDUCKDB_ROOT=$(abspath $(DUCKDB_ROOT)))
+cmake_args := -DDUCKDB_VERSION=$(DUCKDB_VERSION) $(if $(DUCKDB_ROOT),-DDUCKDB_ROOT=$(abspath $(DUCKDB_ROOT)))
+
+# Where the release build is. As deep as build/, so that ccache finds what was compiled there.
+default_version := $(shell sed -n 's/^DUCKDB_DEFAULT_VERSION=//p' scripts/deps.env)
+build_dir := build$(addprefix -duckdb-,$(filter-out $(default_version),$(DUCKDB_VERSION)))
 
 define build_preset
 	cmake --preset $(1) $(cmake_args) >/dev/null
@@ -14,20 +19,21 @@ endef
 deps: ## install what is missing
 	@scripts/install_deps.sh
 
-build: deps ## build/bin/strandline and everything else
-	$(call build_preset,release)
+build: deps ## build/bin/strandline and everything else; DUCKDB_VERSION=2.0.1: build-duckdb-2.0.1/
+	cmake --preset release -B $(build_dir) $(cmake_args) >/dev/null
+	cmake --build $(build_dir)
 
 dev: deps ## unoptimised build with debug information, in build-dev/
 	$(call build_preset,dev)
 
 python: build ## the Python package, for build/venv/bin/python; `pip install .` for others
-	scripts/python.sh
+	scripts/python.sh $(build_dir)
 
 test: build ## every test
-	scripts/test.sh build
+	scripts/test.sh $(build_dir)
 
 test-unit: build ## the C++ tests only; ARGS='-R delta' chooses
-	ctest --test-dir build --output-on-failure $(ARGS)
+	ctest --test-dir $(build_dir) --output-on-failure $(ARGS)
 
 test-property: build ## the property tests only, on many more histories
 	STRANDLINE_PROPERTY_SEED=$${STRANDLINE_PROPERTY_SEED:-$$(date +%s)} \
@@ -51,6 +57,9 @@ test-python-versions: build ## `pip install` and the Python tests with CPython 3
 test-mutants: deps ## whether the tests bite: the mutations of tests/mutants/, in build-mutants/; ARGS='cdc' chooses
 	@scripts/venv.sh
 	build/venv/bin/python tests/mutants/mutants.py $(ARGS)
+
+test-engines: deps ## every test with each pinned DuckDB but the default; ARGS='2.0.1' chooses
+	scripts/test_engines.sh $(ARGS)
 
 fuzz: ## libFuzzer on all that reads bytes of others, in build-fuzz/; ARGS='SECONDS TARGET…'
 	@scripts/install_deps.sh fuzz
@@ -90,4 +99,4 @@ format: ## format all C++ files and the Python package
 	git ls-files '*.h' '*.cc' | xargs clang-format-19 -i
 
 clean: ## remove what was built; downloads in .deps/ stay
-	rm -rf build build-dev build-asan build-tsan build-tidy build-arm64 build-fuzz build-mutants build-cp3*
+	rm -rf build build-duckdb-* build-dev build-asan build-tsan build-tidy build-arm64 build-fuzz build-mutants build-cp3*

@@ -1,5 +1,6 @@
 // The strandline program: reads the arguments, hands them to a command.
 #include <fmt/format.h>
+#include <strandline/engine_version.h>
 #include <strandline/suggest.h>
 
 #include <CLI/CLI.hpp>
@@ -206,7 +207,9 @@ struct Program {
 void declare(Program& program, Arguments& arguments) {
   CLI::App& app = program.app;
   app.footer(kMainExamples);
-  app.set_version_flag("--version", std::string("strandline ") + version(), "Print the version");
+  app.set_version_flag("--version",
+                       fmt::format("strandline {} (DuckDB {})", version(), engine_version()),
+                       "Print the version, and the engine's");
   app.allow_extras();
   app.require_subcommand(0, 1);
 

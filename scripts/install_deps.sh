@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Installs the Debian packages the build needs, only those that are missing.
-# Usage: scripts/install_deps.sh [test|lint|arm64|interop|fuzz]
+# Usage: scripts/install_deps.sh [test|lint|arm64|interop|fuzz|wheel]
 #   test     adds the database servers that tests read from
 #   lint     adds clang-format and clang-tidy
 #   arm64    the cross compiler, with the libraries for arm64 (arm64 becomes a foreign architecture)
 #   interop  adds Java and Maven, for Spark
 #   fuzz     adds clang and its fuzzer runtime
+#   wheel    adds patchelf, for a DuckDB out of its Python wheel
 set -euo pipefail
 
 packages=(g++ cmake ninja-build ccache python3)
@@ -21,6 +22,7 @@ case "${1:-}" in
   test) packages+=(postgresql mariadb-server-core mariadb-client-core openssl) ;;
   lint) packages+=(clang-format-19 clang-tidy-19) ;;
   fuzz) packages+=(clang-19 libclang-rt-19-dev) ;;
+  wheel) packages+=(patchelf) ;;
   interop)
     command -v java >/dev/null || packages+=(openjdk-17-jre-headless)
     command -v mvn >/dev/null || packages+=(maven)

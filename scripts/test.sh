@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the tests of a build folder and closes with one line 'N passed, N failed, N skipped'.
-# The Python tests (tests/*/test_*.py) run against build/ only.
+# The Python tests (tests/*/test_*.py) run against release builds: build/ and build-duckdb-*/.
 # Usage: scripts/test.sh BUILD_DIR [ctest arguments]
 set -uo pipefail
 
@@ -14,8 +14,11 @@ mkdir -p "$results"
 ctest --test-dir "$build" --output-on-failure -j "$(nproc)" \
   --output-junit test-results/ctest.junit "$@"
 
-if [[ "$build" == build ]] && compgen -G 'tests/*/test_*.py' >/dev/null; then
-  if scripts/python.sh; then
+if [[ "$build" == build || "$build" == build-duckdb-* ]]; then
+  if scripts/python.sh "$build"; then
+    export STRANDLINE_PROGRAM="$PWD/$build/bin/strandline"
+    # Before the package that build/venv finds by itself.
+    export PYTHONPATH="$PWD/$build/python${PYTHONPATH:+:$PYTHONPATH}"
     scripts/install_deps.sh test || echo "the database servers cannot be installed: their tests are skipped"
     # Spark has runs of its own: make test-interop, make test-spark.
     build/venv/bin/python -m pytest -q -rs -n "$(nproc)" --dist loadfile tests \

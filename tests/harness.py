@@ -4,8 +4,11 @@ Tests see the program only through its command line. STRANDLINE_PROGRAM names an
 STRANDLINE_SHARED the folder that holds conformance/ (default: shared/ beside the repository).
 """
 
+import functools
+import importlib.metadata
 import json
 import os
+import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,6 +53,22 @@ def call(*arguments, cwd=None, env=None, timeout=TIMEOUT_SECONDS, stdin=None, **
     full_env = {**os.environ, "NO_COLOR": "1", "TZ": "America/New_York", **(env or {})}
     return subprocess.run([str(PROGRAM), *map(str, arguments)], cwd=cwd, env=full_env, input=stdin,
                           capture_output=True, encoding="utf-8", timeout=timeout, **options)
+
+
+@functools.cache
+def engine_version():
+    """Of the DuckDB that the program runs with: "1.5.5"."""
+    return re.search(r"\(DuckDB v([0-9.]+)\)", call("--version").stdout).group(1)
+
+
+def missing_extension(name):
+    """Why one of DuckDB's extensions, such as "sqlite_scanner", is not to be had; None where it is. Its package fits one
+    version of DuckDB alone."""
+    package = f"duckdb-extension-{name.replace('_', '-')}"
+    fits = importlib.metadata.version(package)
+    if fits == engine_version():
+        return None
+    return f"needs DuckDB's extension {name}, which is there as a package ({package}) for {fits} and not for {engine_version()}"
 
 
 def run_pipeline(pipeline, warehouse=None, *arguments, **options):

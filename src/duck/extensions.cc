@@ -49,6 +49,8 @@ void add_extension_folder(const std::string& folder) {
   known.all.push_back(folder);
 }
 
+const char* library_version() { return duckdb_library_version(); }
+
 Status load_extension(Connection& connection, const std::string& name, const std::string& purpose) {
   SL_ASSIGN(const auto loaded, connection.query_int(fmt::format(
                                    "SELECT count(*) FROM duckdb_extensions() WHERE extension_name "
@@ -72,7 +74,7 @@ Status load_extension(Connection& connection, const std::string& name, const std
       "{} needs DuckDB's extension {} of version {}: pip install 'strandline[jdbc]', or "
       "put {}.duckdb_extension into a folder that the environment variable "
       "STRANDLINE_EXTENSIONS names",
-      purpose, name, duckdb_library_version(), name);
+      purpose, name, library_version(), name);
 }
 
 }  // namespace strandline::duck

@@ -9,6 +9,9 @@
 
 namespace strandline::duck {
 
+// Of the engine's library, asked of it: "v1.5.5". An extension fits one version alone.
+const char* library_version();
+
 // A folder to look for <name>.duckdb_extension in, beside those of STRANDLINE_EXTENSIONS (a list
 // with ':'). For the life of the process.
 void add_extension_folder(const std::string& folder);

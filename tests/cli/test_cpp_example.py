@@ -4,6 +4,8 @@ import re
 import subprocess
 from pathlib import Path
 
+from harness import PROGRAM
+
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples/cpp/orders.cc"
 
@@ -14,7 +16,7 @@ def test_document_shows_the_very_file():
 
 
 def test_example_runs(tmp_path):
-    done = subprocess.run([ROOT / "build/bin/orders_example", tmp_path / "warehouse"], capture_output=True, encoding="utf-8")
+    done = subprocess.run([PROGRAM.parent / "orders_example", tmp_path / "warehouse"], capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         "main.default.orders version 2: id INT, item STRING, price DECIMAL(10,2)",
@@ -22,12 +24,12 @@ def test_example_runs(tmp_path):
         "1 tea 3.50 ", "2 cake 4.25 ",
         "dear: 1",
     ]
-    again = subprocess.run([ROOT / "build/bin/orders_example", tmp_path / "warehouse"], capture_output=True, encoding="utf-8")
+    again = subprocess.run([PROGRAM.parent / "orders_example", tmp_path / "warehouse"], capture_output=True, encoding="utf-8")
     assert again.returncode == 1 and "TABLE_OR_VIEW_ALREADY_EXISTS" in again.stderr
 
 
 def test_the_change_feed_example_runs(tmp_path):
-    done = subprocess.run([ROOT / "build/bin/changes_example", tmp_path / "warehouse", tmp_path / "pipeline"],
+    done = subprocess.run([PROGRAM.parent / "changes_example", tmp_path / "warehouse", tmp_path / "pipeline"],
                           capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [

@@ -155,7 +155,7 @@ def test_help_has_examples(command):
 
 
 def test_version():
-    assert re.fullmatch(r"strandline \d+\.\d+\.\d+\n", start("--version").stdout)
+    assert re.fullmatch(r"strandline \d+\.\d+\.\d+ \(DuckDB v\d+\.\d+\.\d+\)\n", start("--version").stdout)
 
 
 def test_a_signal_stops_a_query(tmp_path):

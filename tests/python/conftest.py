@@ -4,6 +4,7 @@ import os
 import sys
 
 import pytest
+from harness import missing_extension
 
 try:
     import strandline
@@ -11,6 +12,11 @@ except ImportError as missing:
     pytest.exit(f"the Python package is not built: run `make python` ({missing})", returncode=1)
 
 os.environ["STRANDLINE_PYTHON"] = sys.executable
+
+
+def skip_without_extension(name):
+    if why := missing_extension(name):
+        pytest.skip(why)
 
 
 @pytest.fixture
@@ -23,6 +29,7 @@ def postgres():
     """A real server, from scripts/install_deps.sh test."""
     import servers
 
+    skip_without_extension("postgres_scanner")
     try:
         with servers.postgres() as server:
             yield server

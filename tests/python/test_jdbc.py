@@ -21,6 +21,8 @@ def spark(warehouse, tmp_path):
 
 @pytest.fixture(scope="module")
 def mariadb():
+    if why := harness.missing_extension("mysql_scanner"):
+        pytest.skip(why)
     try:
         with servers.mariadb() as server:
             yield server
@@ -32,7 +34,14 @@ def reader(spark, server, **options):
     return spark.read.format("jdbc").options(url=server.url, user="me", password=PASSWORD, **options)
 
 
-def test_sqlite(spark, warehouse, tmp_path):
+@pytest.fixture
+def sqlite():
+    """Skips tests that read SQLite files where DuckDB's extension for them is missing."""
+    if why := harness.missing_extension("sqlite_scanner"):
+        pytest.skip(why)
+
+
+def test_sqlite(spark, warehouse, tmp_path, sqlite):
     sqlite3 = pytest.importorskip("sqlite3", reason="this CPython was built without SQLite, which makes the file")
     path = tmp_path / "a file.db"
     with sqlite3.connect(path) as db:
@@ -74,7 +83,7 @@ SQLITE_VALUES = {
 
 
 @pytest.mark.parametrize("given", SQLITE_VALUES, ids=" ".join)
-def test_values_that_sqlite_keeps_in_any_column(given, warehouse, tmp_path):
+def test_values_that_sqlite_keeps_in_any_column(given, warehouse, tmp_path, sqlite):
     sqlite3 = pytest.importorskip("sqlite3", reason="this CPython was built without SQLite, which makes the file")
     path, expected = tmp_path / "a.db", SQLITE_VALUES[given]
     with sqlite3.connect(path) as db:
