@@ -802,7 +802,9 @@ TEST_F(Conflicts, AProtocolThatLosesAFeatureOrThatBothChange) {
   changing.set_protocol(
       with([](Protocol* protocol) { protocol->writer_features.insert("changeDataFeed"); }));
   changing.set_blind_append();
+  // Ours would take away what theirs adds.
   commit_of_others({info_of_others(false), with([](Protocol* protocol) {
+                      protocol->writer_features.insert("changeDataFeed");
                       protocol->reader_features.insert("vacuumProtocolCheck");
                       protocol->writer_features.insert("vacuumProtocolCheck");
                     })});

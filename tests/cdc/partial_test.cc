@@ -222,6 +222,27 @@ TEST_F(HandEditTest, VersionsAreWhatTheTableSays) {
   EXPECT_THAT(table(), UnorderedElementsAre("1|a|1|3", "1|x|3|6", "1|late|6|7", "1|c|9|-"));
 }
 
+TEST_F(HandEditTest, AVersionWithoutABeginningIsBelowEverySequence) {
+  deliver({kSmall, kVersions}, "(1, 'a', 'U', 1)");
+  insert("9, 'old', NULL, NULL");
+  deliver({kSmall, kVersions}, "(9, 'new', 'U', -7)");
+  EXPECT_THAT(table(), UnorderedElementsAre("1|a|1|-", "9|old|-|-7", "9|new|-7|-"));
+  EXPECT_TRUE(deliver({kSmall, kVersions}, "(9, 'new', 'U', -7)").changed_nothing());
+}
+
+TEST_F(HandEditTest, PartialUpdatesFillFromAVersionWithoutABeginning) {
+  const Flow flow{kColumns,
+                  "KEYS (id) IGNORE NULL UPDATES SEQUENCE BY seq COLUMNS (id, a, b) "
+                  "STORED AS SCD TYPE 2"};
+  deliver(flow, "(1, 'a1', 'b1', 'U', NULL, 1)");
+  insert("9, 'a', 'b', NULL, NULL");
+  deliver(flow, "(9, NULL, 'b7', 'U', NULL, 7)");
+  EXPECT_THAT(table(), UnorderedElementsAre("1|a1|b1|1|-", "9|a|b|-|7", "9|a|b7|7|-"));
+  deliver(flow, "(9, 'a3', NULL, 'U', NULL, 3)");
+  EXPECT_THAT(table(),
+              UnorderedElementsAre("1|a1|b1|1|-", "9|a|b|-|3", "9|a3|b|3|7", "9|a3|b7|7|-"));
+}
+
 TEST_F(HandEditTest, AChangedRowHoldsFromItsStartOnly) {
   const std::string first = "(1, 'a', 'U', 1), (1, 'a', 'U', 3)";
   deliver({kSmall, kVersions}, first);
