@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "delta/features.h"
 #include "delta/test_support.h"
 #include "storage/passing_store.h"
@@ -251,6 +252,14 @@ TEST_F(Checkpoints, DamagedOnesArePassedOver) {
   EXPECT_THAT(paths()[0], HasSubstr("checkpoint.parquet"));
 }
 
+TEST_F(Checkpoints, ThatLackFilesArePassedOver) {
+  put("00000000000000000001.checkpoint.parquet", {kProtocol, metadata_line()});
+  put("_last_checkpoint", {R"({"version":1,"size":3,"numOfAddFiles":1})"});
+  EXPECT_THAT(paths(), ElementsAre("b", "c"));
+  ASSERT_TRUE(store_->remove(commit_path("/t", 0)).ok());
+  EXPECT_THAT(paths()[0], HasSubstr("lists 0 files, but _last_checkpoint says 1"));
+}
+
 TEST_F(Checkpoints, WithoutProtocolOrMetadataAreErrors) {
   put("00000000000000000001.checkpoint.parquet", {metadata_line(), add("b")});
   ASSERT_TRUE(store_->remove(commit_path("/t", 0)).ok());
@@ -314,12 +323,64 @@ TEST_F(SnapshotTest, VersionsByFileTimeBeforeEnablement) {
            R"("delta.inCommitTimestampEnablementTimestamp":"{}"}})",
            enabled))});
   commit(3, {with_time(enabled + 5)});
+  EXPECT_EQ((*table_.snapshot(2))->timestamp_ms, enabled);
   EXPECT_EQ(table_.version_at(enabled - 1).value(), 1);
   EXPECT_EQ(table_.version_at(enabled).value(), 2);
   EXPECT_EQ(table_.version_at(enabled + 5).value(), 3);
   EXPECT_EQ(table_.version_at(file_time).value(), 1);
   // File times grow even where the clock stood still.
   EXPECT_GT((*table_.snapshot(1))->timestamp_ms, (*table_.snapshot(0))->timestamp_ms);
+}
+
+// Files of the times that a test says.
+class TimedStore : public storage::PassingStore {
+ public:
+  using PassingStore::PassingStore;
+  std::map<std::string, int64_t> times_ms;
+
+  Result<storage::FileInfo> stat(const std::string& path) override {
+    SL_ASSIGN(storage::FileInfo file, PassingStore::stat(path));
+    set_time(&file);
+    return file;
+  }
+  Result<std::vector<storage::FileInfo>> list(const std::string& directory) override {
+    SL_ASSIGN(std::vector<storage::FileInfo> files, PassingStore::list(directory));
+    for (storage::FileInfo& file : files) set_time(&file);
+    return files;
+  }
+
+ private:
+  void set_time(storage::FileInfo* file) const {
+    if (const auto time = times_ms.find(file->path); time != times_ms.end())
+      file->modified_ms = time->second;
+  }
+};
+
+TEST_F(SnapshotTest, ASnapshotThatGoesOnHasTheTimesOfOneThatIsReadAnew) {
+  const auto timed = std::make_shared<TimedStore>(store_);
+  const Table table = open_table(timed);
+  commit(0, {kProtocol, metadata_line()});
+  commit(1, {add("a")});
+  timed->times_ms = {{commit_path("/t", 0), 2000}, {commit_path("/t", 1), 1000}};
+  const auto first = *table.snapshot(0);
+  EXPECT_EQ(first->timestamp_ms, 2000);
+  EXPECT_EQ((*table.snapshot_after(first))->timestamp_ms, 2001);
+  EXPECT_EQ((*table.snapshot())->timestamp_ms, 2001);
+}
+
+TEST_F(SnapshotTest, ASnapshotOfATableThatWasMadeAnewDoesNotGoOn) {
+  const auto timed = std::make_shared<TimedStore>(store_);
+  const Table table = open_table(timed);
+  commit(0, {kProtocol, metadata_line(), add("old")});
+  timed->times_ms = {{commit_path("/t", 0), 1000}};
+  const auto first = *table.snapshot();
+  commit(0, {kProtocol, metadata_line(), add("new")});
+  commit(1, {add("newer")});
+  timed->times_ms[commit_path("/t", 0)] = 2000;
+  const auto now = *table.snapshot_after(first);
+  ASSERT_EQ(now->files.size(), 2u);
+  EXPECT_EQ(now->files[0].path, "new");
+  EXPECT_EQ(now->files[1].path, "newer");
 }
 
 TEST_F(SnapshotTest, CommitGivesActionsInOrder) {

@@ -962,6 +962,22 @@ TEST_F(TransactionTest, CheckpointsAreWrittenAndRead) {
     EXPECT_EQ(file.path.find(".tmp"), std::string::npos) << file.path;
 }
 
+TEST(ParsedStatistics, LeaveOutBoundsOfDecimalsThatADoubleWouldMove) {
+  Snapshot table;
+  table.schema = Schema{{Field{"id", DataType::primitive(TypeId::kLong), true, {}},
+                         Field{"small", DataType::decimal(15, 2), true, {}},
+                         Field{"large", DataType::decimal(16, 2), true, {}}}};
+  const Schema parsed = parsed_stats_schema(table);
+  const auto names = [&](const char* part) {
+    std::vector<std::string> found;
+    for (const Field& field : *parsed.get(part)->type.fields) found.push_back(field.name);
+    return found;
+  };
+  EXPECT_THAT(names("minValues"), ElementsAre("id", "small"));
+  EXPECT_THAT(names("maxValues"), ElementsAre("id", "small"));
+  EXPECT_THAT(names("nullCount"), ElementsAre("id", "small", "large"));
+}
+
 TEST_F(TransactionTest, CheckpointIntervalIsAProperty) {
   create({{"delta.checkpointInterval", "3"}});
   for (int i = 1; i <= 4; ++i) append("f" + std::to_string(i));
