@@ -25,6 +25,7 @@ Exits 1 if a mutant survives, does not compile, or has lost its text.
 
 import argparse
 import fcntl
+import functools
 import hashlib
 import json
 import os
@@ -53,6 +54,7 @@ ENVIRONMENT = {
     "CCACHE_MAXSIZE": os.environ.get("CCACHE_MAXSIZE", "5G"),
 }
 GOLDEN = "*GoldenTest*"
+CANNOT_START = (126, 127)  # as a library that does not fit; no test has run then
 FAILED = re.compile(r"^\[  FAILED  \] ([\w./]+)|^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 
 
@@ -224,7 +226,8 @@ def run_catcher(catcher, folder, limit):
         environment = {**os.environ, **ENVIRONMENT, "TMPDIR": scratch, "HOME": os.environ.get("HOME", scratch),
                        "STRANDLINE_PROGRAM": str(BUILD / "bin" / "strandline")}
         if folder:
-            environment["LD_LIBRARY_PATH"] = str(folder)
+            # The mutant first, then what it needs itself.
+            environment["LD_LIBRARY_PATH"] = f"{folder}:{BUILD / 'lib'}"
         process = subprocess.Popen(command_of(catcher), cwd=ROOT, env=environment, stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True)
         try:
@@ -235,6 +238,8 @@ def run_catcher(catcher, folder, limit):
             return "hung", catcher, ""
     if process.returncode == 0:
         return "passed", "", output
+    if process.returncode in CANNOT_START:
+        raise SystemExit(f"{catcher} does not start:\n{output[-3000:]}")
     failed = FAILED.search(output)
     test = next((name for name in failed.groups() if name), "") if failed else ""
     return "failed", test or f"exit {process.returncode}", output
@@ -278,9 +283,14 @@ def source_of_tests(catcher):
     return beside or sorted((ROOT / folders.get(name, f"tests/{name}")).glob("*.cc"))
 
 
+@functools.cache
+def texts_of_tests(catcher):
+    return [path.read_text(encoding="utf-8") for path in source_of_tests(catcher) if path.exists()]
+
+
 def text_of_test(catcher, test):
     """The test that killed, as it is written; all of the catcher's files where that is not to be told."""
-    texts = [path.read_text(encoding="utf-8") for path in source_of_tests(catcher) if path.exists()]
+    texts = texts_of_tests(catcher)
     named = re.search(r"(\w+)\.(\w+)", test)
     if catcher.split(":")[0].endswith("_test") and named:
         begins = re.compile(r"^TEST(?:_[FP])?\(" + named[1] + r",\s*" + named[2] + r"\)", re.MULTILINE)
@@ -295,14 +305,19 @@ class Keys:
     """A verdict holds while its key is the same: a kill while the mutated file and the test that killed
     are, a survival while all code and all tests that were asked are."""
 
-    def __init__(self):
+    def __init__(self, mutants):
+        # As they were built: what is written while mutants run counts the next time.
+        for mutant in mutants:
+            for catcher in mutant.caught:
+                texts_of_tests(catcher)
+        self.files = {mutant.file: (ROOT / "src" / mutant.file).read_text(encoding="utf-8") for mutant in mutants}
         self.code = digest(b"".join(path.read_bytes() for path in sorted((ROOT / "src").rglob("*"))
                                     if path.is_file() and not path.name.endswith("_test.cc")))
 
     def of(self, mutant, outcome, by):
         if outcome in ("killed", "hung"):
             catcher, _, test = by.partition(" ")
-            parts = [(ROOT / "src" / mutant.file).read_text(encoding="utf-8"), text_of_test(catcher, test)]
+            parts = [self.files[mutant.file], text_of_test(catcher, test)]
         else:
             tests = [text_of_test(catcher, "") for catcher in mutant.caught]
             parts = [self.code, *mutant.caught, *tests]
@@ -317,7 +332,7 @@ class Judge:
     def __init__(self, mutants, fresh):
         self.commands = Commands()
         self.baselines = Baselines()
-        self.keys = Keys()
+        self.keys = Keys(mutants)
         self.lock = threading.Lock()
         self.fresh = fresh
         self.known = read_results()
@@ -357,8 +372,8 @@ class Judge:
 
     def try_out(self, mutant, old):
         try:
-            source = mutant.mutated((ROOT / "src" / mutant.file).read_text(encoding="utf-8"))
-        except (ValueError, FileNotFoundError) as error:
+            source = mutant.mutated(self.keys.files[mutant.file])
+        except ValueError as error:
             return Verdict("lost", str(error))
         with tempfile.TemporaryDirectory(prefix="strandline-mutant-") as name:
             folder = Path(name)
@@ -395,8 +410,8 @@ def main():
     options = arguments.parse_args()
 
     mutants, mistakes = read_tables()
-    lost = find_lost(mutants)
     if options.check:
+        lost = find_lost(mutants)
         for line in mistakes + lost:
             print(line)
         print(f"{len(mutants)} mutants, {len(mistakes)} mistakes in the tables, {len(lost)} texts no longer found")
@@ -405,6 +420,9 @@ def main():
     mutants = choose(mutants, options.words)
     if mistakes or not mutants:
         print("\n".join(mistakes) or "no mutant is chosen")
+        return 1
+    if lost := find_lost(mutants):
+        print("\n".join(lost))
         return 1
     build(mutants)
     judge = Judge(mutants, options.fresh)
