@@ -458,6 +458,16 @@ TEST_F(ProgramTest, AnAdoptedTablesRowsAreHandMade) {
   EXPECT_THAT(table(), ElementsAre("1|a"));
 }
 
+TEST_F(ProgramTest, AnUpsertCountsBeforeADeleteOfItsSequenceInType1) {
+  deliver({kSmall, kType1}, "(1, NULL, 'D', 5), (1, 'a', 'U', 5)");
+  EXPECT_THAT(table(), ElementsAre("1|a"));
+  // The same in other batches, whichever comes first.
+  deliver({kSmall, kType1}, "(1, NULL, 'D', 5), (2, NULL, 'D', 5)");
+  EXPECT_THAT(table(), ElementsAre("1|a"));
+  deliver({kSmall, kType1}, "(2, 'b', 'U', 5)");
+  EXPECT_THAT(table(), ElementsAre("1|a", "2|b"));
+}
+
 TEST_F(ProgramTest, TwoRowsOfOneKeyAreRefusedInType1) {
   deliver({kSmall, kType1}, "(1, 'a', 'U', 5)");
   ASSERT_TRUE(lake_->insert_by_hand({"1, 'b'"}).ok());
