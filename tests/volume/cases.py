@@ -143,7 +143,7 @@ def known_bad(events, threads):
     struct = next(kind for kind in VALUES if kind.fields)
     columns = [Column("zeta", NUMBER, 0), Column("Beta", struct, 1)]
     targets = [Target("plain", 2, columns[:1]), Target("tracked", 2, columns, tracked=frozenset(["zeta"])),
-               Target("nested", 2, columns), Target("ignored", 2, columns, updates="ignore"), Target("latest", 1, columns)]
+               Target("nested", 2, columns)]
     for target in targets:
         target.options = {"recorded": False, "vectors": True, "except": False}
     batches = [Batch(events, threads, "runs", events, "time", 0, 0, 0, 1, 0, False),

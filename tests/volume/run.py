@@ -334,9 +334,8 @@ def main():
 
     def queue():
         if options.known_bad:
-            for events in (51_201, 52_000, 53_247, 155_649):
-                for threads in (1, 2):
-                    yield f"--known-bad ({events} events)", making.known_bad(events, threads)
+            for events, threads in ((51_201, 1), (52_000, 1), (53_247, 1), (155_649, 1), (53_247, 2), (53_247, 8)):
+                yield f"--known-bad ({events} events, threads {threads})", making.known_bad(events, threads)
         seed = options.seed
         while True:
             yield f"--seed {seed} --cases 1", making.make_case(seed, options.scale)
