@@ -12,6 +12,7 @@ import contextlib
 import os
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -342,27 +343,29 @@ def main():
             seed += 1
 
     told = cases = 0
-    for command, case in queue():
-        is_enough = cases >= options.cases if options.cases else figures.batches >= options.batches
-        is_late = options.seconds and time.monotonic() - begun > options.seconds
-        if is_late or (is_enough and not command.startswith("--known-bad")) or failures >= options.failures:
-            break
-        cases += not command.startswith("--known-bad")
-        if options.verbose:
-            print(command, describe(case), sep="\n", flush=True)
-        problem = run_case(case, oracle, figures, options.keep)
-        if problem:
-            failures += 1
-            print(f"DIFFERENT: {problem}\n{describe(case)}\nrepeat it: scripts/volume.sh {command}"
-                  + (f" --scale {options.scale}" if options.scale != 1 else ""), flush=True)
-        if figures.batches // 100 > told:
-            told = figures.batches // 100
-            print(f"{figures.batches:,} batches in {time.monotonic() - begun:,.0f} s, {failures} failures; next seed {case.seed + 1}", flush=True)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # Stopped by hand or by its end, a run tells what it did.
+    with contextlib.suppress(KeyboardInterrupt):
+        for command, case in queue():
+            is_enough = cases >= options.cases if options.cases else figures.batches >= options.batches
+            is_late = options.seconds and time.monotonic() - begun > options.seconds
+            if is_late or (is_enough and not command.startswith("--known-bad")) or failures >= options.failures:
+                break
+            if options.verbose:
+                print(command, describe(case), sep="\n", flush=True)
+            problem = run_case(case, oracle, figures, options.keep)
+            cases += not command.startswith("--known-bad")
+            if problem:
+                failures += 1
+                print(f"DIFFERENT: {problem}\n{describe(case)}\nrepeat it: scripts/volume.sh {command}"
+                      + (f" --scale {options.scale}" if options.scale != 1 else ""), flush=True)
+            if figures.batches // 100 > told:
+                told = figures.batches // 100
+                print(f"{figures.batches:,} batches in {time.monotonic() - begun:,.0f} s, {failures} failures; next seed {case.seed + 1}", flush=True)
     figures.print()
     print(f"{cases} cases in {time.monotonic() - begun:,.0f} s, {failures} failures; next seed {options.seed + cases}")
     return 1 if failures else 0
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(KeyboardInterrupt):
-        sys.exit(main())
+    sys.exit(main())
