@@ -343,7 +343,14 @@ def main():
             seed += 1
 
     told = cases = 0
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    stopped = []
+
+    def stop(*_):
+        stopped.append(True)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
     # Stopped by hand or by its end, a run tells what it did.
     with contextlib.suppress(KeyboardInterrupt):
         for command, case in queue():
@@ -354,6 +361,8 @@ def main():
             if options.verbose:
                 print(command, describe(case), sep="\n", flush=True)
             problem = run_case(case, oracle, figures, options.keep)
+            if stopped:  # while an update ran, which then was canceled
+                break
             cases += not command.startswith("--known-bad")
             if problem:
                 failures += 1
