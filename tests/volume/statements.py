@@ -1,6 +1,6 @@
 """A case as text: the pipeline in Spark SQL, and its events in the oracle's SQL."""
 
-from kinds import COUNTED, SYSTEM, WIDE
+from kinds import SYSTEM, WIDE
 from oracle import cells_of, rank_of
 
 BATCH_BITS = 3  # sequences of cases with edits by hand tell their batch: what is new is never at a sequence known
@@ -202,7 +202,3 @@ def found_rows(case, target, relation, more=""):
     names = [(name, kind) for kind, name in zip(case.keys, key_names(case))]
     names += [(name, kind) for name, kind, _ in parts_of_row(case, target)]
     return f"SELECT {', '.join(f'{kind.plain(name)} AS {name}' for name, kind in names)}{more} FROM {relation}"
-
-
-def counted(case):
-    return case.sequence is COUNTED
