@@ -56,7 +56,7 @@ class Figures:
             total.update(self.lines[kind])
             print(f"{kind:<44}" + "".join(f"{self.lines[kind][name]:>15,}" for name in names))
         print(f"{'all':<44}" + "".join(f"{total[name]:>15,}" for name in names))
-        print("batches by threads: " + ", ".join(f"{threads}: {count:,}" for threads, count in sorted(self.threads.items())))
+        print("batches by threads: " + ", ".join(f"{threads}: {count:,}" for threads, count in sorted(self.threads.items())), flush=True)
 
 
 def kind_of(case, target):
@@ -351,7 +351,8 @@ def main():
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
-    # Stopped by hand or by its end, a run tells what it did.
+    signal.signal(signal.SIGUSR1, lambda *_: figures.print())
+    # Stopped by hand or by its end a run tells what it did; with SIGUSR1 what it did so far.
     with contextlib.suppress(KeyboardInterrupt):
         for command, case in queue():
             is_enough = cases >= options.cases if options.cases else figures.batches >= options.batches
