@@ -35,7 +35,8 @@ class Difference(AssertionError):
 
 
 class Figures:
-    """What was run, by kind."""
+    """What was run, by kind: batches and the events in them, tables and feeds held against the oracle and the rows in
+    them, batches during which the engine spilled, and updates that needed more memory than they were given."""
 
     def __init__(self):
         self.lines = collections.defaultdict(collections.Counter)
@@ -49,7 +50,7 @@ class Figures:
         return sum(counts["batches"] for counts in self.lines.values())
 
     def print(self):
-        names = ["batches", "events", "rows", "spilled", "refused"]
+        names = ["batches", "events", "checks", "rows", "spilled", "refused"]
         print(f"{'kind':<44}" + "".join(f"{name:>15}" for name in names))
         total = collections.Counter()
         for kind in sorted(self.lines):
@@ -178,7 +179,7 @@ class CaseRun:
         oracle.execute(f"CREATE OR REPLACE TEMP TABLE found AS {text.found_rows(case, target, 'came')}")
         where = f"{name} after batch {number}"
         rows = self.compare(f"SELECT * FROM expected_{name}", "SELECT * FROM found", where)
-        self.figures.add(kind_of(case, target), rows=rows)
+        self.figures.add(kind_of(case, target), checks=1, rows=rows)
         self.check_feed(target, number, where)
 
     def check_feed(self, target, number, where):
@@ -199,7 +200,7 @@ class CaseRun:
         rows = self.compare(f"SELECT * FROM ({before}) UNION ALL {came}", f"SELECT * FROM expected_{name} UNION ALL {went}",
                             f"the feed of {where}, versions {old + 1} to {version}")
         recorded = "recorded" if target.options["recorded"] else "automatic"
-        self.figures.add(f"feed, {recorded}", batches=1, rows=rows)
+        self.figures.add(f"feed, {recorded}", checks=1, rows=rows)
 
     def check_others(self):
         case, first = self.case, self.case.targets[0].name
@@ -208,7 +209,7 @@ class CaseRun:
             self.ask("copied")
             self.oracle.execute("CREATE OR REPLACE TEMP TABLE found AS " + text.found_rows(case, followed, "came"))
             rows = self.compare(f"SELECT * FROM expected_{case.copy}", "SELECT * FROM found", f"what followed {case.copy} by its feed")
-            self.figures.add("AUTO CDC from a feed", batches=1, rows=rows)
+            self.figures.add("AUTO CDC from a feed", batches=1, checks=1, rows=rows)
         if not case.views:
             return
         plain = {name: kind.plain for name, kind in zip(text.key_names(case), case.keys)}
@@ -218,7 +219,7 @@ class CaseRun:
             columns = ", ".join(f"{plain.get(each, str)(each)} AS {each}" for each in self.ask(name))
             self.oracle.execute(f"CREATE OR REPLACE TEMP TABLE found AS SELECT {columns} FROM came")
             rows = self.compare(query.format(table=f"expected_{first}"), "SELECT * FROM found", f"the view {name}")
-            self.figures.add("materialized view", batches=1, rows=rows)
+            self.figures.add("materialized view", batches=1, checks=1, rows=rows)
 
     def number(self, query):
         return self.oracle.execute(query).fetchall()[0][0]
