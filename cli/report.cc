@@ -1,6 +1,7 @@
 #include "report.h"
 
 #include <fmt/format.h>
+#include <strandline/jdbc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -82,7 +83,8 @@ std::string json_errors(const std::vector<Error>& errors) {
     const auto number = [](int value) { return value > 0 ? std::to_string(value) : "null"; };
     out += fmt::format(
         "{}{{\"code\": {}, \"message\": {}, \"file\": {}, \"line\": {}, \"column\": {}}}",
-        out.empty() ? "" : ", ", json_string(error.code), json_string(error.message),
+        out.empty() ? "" : ", ", json_string(error.code),
+        json_string(without_secrets(error.message)),
         place.file.empty() ? "null" : json_string(place.file), number(place.line),
         number(place.column));
   }

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "base/json.h"
+#include "base/secrets.h"
 #include "delta/action_json.h"
 #include "delta/check_schema.h"
 #include "delta/checkpoint.h"
@@ -683,7 +684,7 @@ void Transaction::set_operation(std::string operation,
   impl_->info.operation = std::move(operation);
   impl_->info.operation_parameters.clear();
   for (const auto& [name, value] : parameters)
-    impl_->info.operation_parameters[name] = json_string(value);
+    impl_->info.operation_parameters[name] = json_string(without_secrets(value));
 }
 
 void Transaction::set_metric(const std::string& name, int64_t value) {

@@ -7,6 +7,7 @@
 
 #include "base/data_type.h"
 #include "base/error.h"
+#include "base/secret_places.h"
 #include "base/secrets.h"
 #include "duck/jdbc.h"
 #include "duck/jdbc_tls.h"
@@ -48,25 +49,6 @@ constexpr std::array<const char*, 10> kHints = {
 constexpr const char* kAccepted =
     "url, dbtable, query, user, password and driver; fetchsize, partitionColumn, lowerBound, "
     "upperBound, numPartitions and pushDown… change nothing here";
-
-std::string decoded(const std::string& text) {
-  std::string out;
-  const auto digit = [](char c) {
-    return c >= '0' && c <= '9'                     ? c - '0'
-           : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
-                                                    : -1;
-  };
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size() && digit(text[i + 1]) >= 0 &&
-        digit(text[i + 2]) >= 0) {
-      out += static_cast<char>(digit(text[i + 1]) * 16 + digit(text[i + 2]));
-      i += 2;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
-}
 
 Status take_parameter(JdbcRead* read, JdbcTls* tls, const std::string& key,
                       const std::string& value) {
@@ -141,13 +123,13 @@ Status take_url(JdbcRead* read, const std::string& url, const System& system) {
       host.resize(colon);
     }
     if (host.size() > 2 && host.front() == '[') host = host.substr(1, host.size() - 2);
-    read->host = host.empty() ? "localhost" : decoded(host);
+    read->host = host.empty() ? "localhost" : percent_decoded(host);
     rest = rest.substr(slash + 1);
   } else {
     read->host = "localhost";
     if (!rest.empty() && rest.front() == '/') rest = rest.substr(1);
   }
-  read->database = decoded(rest);
+  read->database = percent_decoded(rest);
   if (read->database.empty()) return wrong("names no database");
   JdbcTls tls(read->system, std::string_view(system.prefix) == "jdbc:mariadb:");
   for (size_t begin = 0; begin < parameters.size();) {
@@ -155,7 +137,8 @@ Status take_url(JdbcRead* read, const std::string& url, const System& system) {
     const std::string pair = parameters.substr(begin, end - begin);
     const size_t equal = std::min(pair.find('='), pair.size());
     const std::string value = equal < pair.size() ? pair.substr(equal + 1) : "";
-    SL_TRY(take_parameter(read, &tls, decoded(pair.substr(0, equal)), decoded(value)));
+    SL_TRY(
+        take_parameter(read, &tls, percent_decoded(pair.substr(0, equal)), percent_decoded(value)));
     begin = end + 1;
   }
   SL_ASSIGN(const auto settings, tls.settings());
@@ -163,12 +146,14 @@ Status take_url(JdbcRead* read, const std::string& url, const System& system) {
   return {};
 }
 
-// The password as it stands in a URL.
-void hide_password(const std::string& url) {
-  const size_t at = fold_name(url).find("password=");
-  if (at == std::string::npos) return;
-  const size_t begin = at + std::string("password=").size();
-  keep_secret("refused", url.substr(begin, url.find('&', begin) - begin));
+// Before anything is said of the options: errors may show them, and the lines they stand in.
+void hide_passwords(const std::map<std::string, std::string>& options) {
+  for (const auto& [key, value] : options) {
+    if (is_secret_name(key))
+      hide_value(value);
+    else
+      hide_secrets_of(value);
+  }
 }
 
 const System* system_of(const std::string& url) {
@@ -219,6 +204,7 @@ std::optional<std::string> plain_name(std::string text) {
 }  // namespace
 
 Result<JdbcRead> jdbc_read(const std::map<std::string, std::string>& options) {
+  hide_passwords(options);
   std::map<std::string, std::string> given;
   for (const auto& [key, value] : options) {
     if (!given.emplace(fold_name(key), value).second)
@@ -318,7 +304,7 @@ Result<JdbcRead> jdbc_read(const sql::TableUse& use, const std::string& director
           call != nullptr && fold_name(call->name.text) == "secret" && call->args.size() == 1;
       const auto name = named ? sql::literal_text(*call->args[0]) : std::nullopt;
       if (!name) {
-        if (text) keep_secret("refused", *text);  // messages show the line
+        if (text) hide_value(*text);  // messages show the line
         return fail(invalid_argument("JDBC_OPTION",
                                      "a password does not belong into SQL text: write password => "
                                      "secret('NAME'), which is the environment variable NAME"),
@@ -346,9 +332,6 @@ Result<JdbcRead> jdbc_read(const sql::TableUse& use, const std::string& director
   auto read = jdbc_read(options);
   if (!read.ok()) return fail(std::move(read).error(), use.place);
   if (!has_password && !read->password.empty()) {
-    for (const auto& [key, value] : options) {
-      if (fold_name(key) == "url") hide_password(value);
-    }
     return fail(invalid_argument("JDBC_URL",
                                  "the URL '{}' has a password, which does not belong into SQL "
                                  "text: write password => secret('NAME'), which is the environment "

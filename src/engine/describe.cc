@@ -1,9 +1,11 @@
 #include "engine/describe.h"
 
 #include <algorithm>
+#include <map>
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/secrets.h"
 #include "delta/alter.h"
 #include "delta/column_rules.h"
 #include "delta/commit_times.h"
@@ -155,7 +157,8 @@ Result<string> describe_columns(const Context& context, const FoundTable& found,
   string properties;
   for (const auto& [key, value] : snapshot.metadata.configuration) {
     if (key.starts_with(delta::kConstraintPrefix)) continue;
-    properties += fmt::format("{}{}={}", properties.empty() ? "" : ",", key, value);
+    properties +=
+        fmt::format("{}{}={}", properties.empty() ? "" : ",", key, shown_value(key, value));
   }
   listing.add("Table Properties", "[" + properties + "]", "");
   if (const auto pipeline = snapshot.property(pipeline::kPipelineNameProperty)) {
@@ -232,6 +235,9 @@ string describe_detail(const FoundTable& found) {
                    {"minReaderVersion", "INTEGER"},
                    {"minWriterVersion", "INTEGER"},
                    {"tableFeatures", "VARCHAR[]"}});
+  std::map<string, string> properties;
+  for (const auto& [key, value] : snapshot.metadata.configuration)
+    properties[key] = shown_value(key, value);
   listing.add({"'delta'", Listing::text(snapshot.metadata.id), Listing::text(found.name),
                Listing::text(snapshot.metadata.description), Listing::text(found.table.path()),
                Listing::instant(snapshot.metadata.created_time_ms),
@@ -239,8 +245,7 @@ string describe_detail(const FoundTable& found) {
                Listing::list(snapshot.metadata.partition_columns),
                Listing::list(dotted(clustering_of(snapshot))),
                Listing::number(static_cast<int64_t>(snapshot.files.size())), Listing::number(bytes),
-               Listing::map(snapshot.metadata.configuration),
-               Listing::number(snapshot.protocol.min_reader_version),
+               Listing::map(properties), Listing::number(snapshot.protocol.min_reader_version),
                Listing::number(snapshot.protocol.min_writer_version),
                Listing::list(features_of(snapshot.protocol))});
   return listing.query();

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/secrets.h"
 #include "delta/text_length.h"
 #include "engine/describe.h"
 #include "engine/listing.h"
@@ -60,12 +61,12 @@ string show_properties(const FoundTable& found, const std::optional<string>& key
     const auto known = properties.find(*key);
     listing.add(
         {Listing::text(key), Listing::text(known != properties.end()
-                                               ? known->second
+                                               ? shown_value(*key, known->second)
                                                : fmt::format("Table {} does not have property: {}",
                                                              found.name, *key))});
   } else {
     for (const auto& [name, value] : properties) {
-      listing.add({Listing::text(name), Listing::text(value)});
+      listing.add({Listing::text(name), Listing::text(shown_value(name, value))});
     }
   }
   return listing.query();
@@ -150,7 +151,7 @@ Result<string> create_table_text(const Context& context, const FoundTable& found
   for (const auto& [key, value] : snapshot.metadata.configuration) {
     if (belongs_to_one_table(key) || key.starts_with(delta::kConstraintPrefix)) continue;
     properties += fmt::format("{}\n  {} = {}", properties.empty() ? "" : ",", sql_string(key),
-                              sql_string(value));
+                              sql_string(shown_value(key, value)));
   }
   if (!properties.empty()) out += "\nTBLPROPERTIES (" + properties + ")";
   return out + "\n";

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "base/json.h"
+#include "base/secrets.h"
 #include "delta/transaction.h"
 #include "duck/delta_io.h"
 
@@ -134,7 +135,7 @@ EventLog::EventLog(const Context& context, std::string update_id)
 
 void EventLog::add(const std::string& type, const std::string& level, const std::string& message,
                    const std::string& details, const FlowReport* flow, const Error* error) {
-  Event event{now_micros(), type, level, message, "", "", ""};
+  Event event{now_micros(), type, level, without_secrets(message), "", "", ""};
   JsonWriter w;
   w.begin_object();
   w.key(type);
@@ -166,7 +167,7 @@ void EventLog::add(const std::string& type, const std::string& level, const std:
     e.key("code");
     e.value(error->code);
     e.key("message");
-    e.value(error->message);
+    e.value(without_secrets(error->message));
     e.end_object();
     e.end_array();
     e.end_object();

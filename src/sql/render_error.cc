@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/secret_places.h"
 #include "base/secrets.h"
 #include "base/utf8.h"
 #include "sql/lexer.h"
@@ -24,11 +25,20 @@ int width_of(char32_t c) {
   return wide ? 2 : 1;
 }
 
+int characters(std::string_view text) {
+  int count = 0;
+  for (size_t at = 0; at < text.size(); ++count) {
+    char32_t code_point = 0;
+    at += std::max<size_t>(decode_utf8(text.substr(at), &code_point), 1);
+  }
+  return count;
+}
+
 }  // namespace
 
 std::string render_error(const Error& error, std::string_view source_text) {
-  std::string head =
-      error.code.empty() ? error.message : fmt::format("[{}] {}", error.code, error.message);
+  const std::string message = without_secrets(error.message);
+  std::string head = error.code.empty() ? message : fmt::format("[{}] {}", error.code, message);
   if (!error.place) return head;
   const SourcePlace& place = *error.place;
   if (place.line <= 0) return place.file.empty() ? head : fmt::format("{}: {}", place.file, head);
@@ -47,12 +57,26 @@ std::string render_error(const Error& error, std::string_view source_text) {
   std::string_view line = source_text.substr(begin, source_text.find('\n', begin) - begin);
   if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
 
+  // Of the whole text: a literal may have begun in a line above.
+  const auto secrets = secret_places(source_text);
+  auto secret = std::find_if(secrets.begin(), secrets.end(),
+                             [&](const SecretPlace& one) { return one.end > begin; });
   // Tabs print as one blank, so that the caret stands under its character everywhere.
   std::string shown;
   std::string indent;
   int column = 1;
   size_t at = 0;
   while (at < line.size()) {
+    if (secret != secrets.end() && begin + at >= secret->end) ++secret;
+    if (secret != secrets.end() && begin + at >= secret->begin) {
+      const size_t end = std::min(secret->end - begin, line.size());
+      const int columns = characters(line.substr(at, end - at));
+      if (column + columns <= place.column) indent += "   ";
+      shown += "***";
+      column += columns;
+      at = end;
+      continue;
+    }
     char32_t code_point = 0;
     size_t length = decode_utf8(line.substr(at), &code_point);
     if (length == 0) {
@@ -69,7 +93,7 @@ std::string render_error(const Error& error, std::string_view source_text) {
     at += length;
   }
   const std::string number = std::to_string(place.line);
-  return fmt::format("{}\n {} | {}\n {} | {}^", result, number, without_secrets(shown),
+  return fmt::format("{}\n {} | {}\n {} | {}^", result, number, without_values(std::move(shown)),
                      std::string(number.size(), ' '), indent);
 }
 

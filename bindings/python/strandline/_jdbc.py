@@ -30,26 +30,12 @@ def _without_password(url: str) -> tuple[str, Optional[str]]:
     return head + (f"?{'&'.join(parameters)}" if parameters else ""), password
 
 
-def _hide_password(url: str) -> None:
-    """Also as it stands in the URL."""
-    for parameter in url.partition("?")[2].split("&"):
-        key, _, value = parameter.partition("=")
-        if unquote(key).casefold() == "password":
-            _core.keep_secret("parameter", value)
-            _core.keep_secret("parameter decoded", unquote(value))
-
-
 def read_text(options: Mapping[str, str]) -> str:
     """The call of read_jdbc that reads what the options say.
 
     :raises InvalidArgumentError: an option is wrong. :raises UnsupportedError: one is not known.
     """
     use_extensions()
-    for key, value in options.items():  # first of all: messages may show them, and the lines they stand in
-        if key.casefold() == "password":
-            _core.keep_secret("option", value)
-        elif key.casefold() == "url":
-            _hide_password(value)
     _core.check_jdbc(dict(options))
     arguments = []
     password = None

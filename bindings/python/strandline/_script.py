@@ -71,7 +71,7 @@ def main() -> None:
         run(given.file, connect(given.warehouse, catalog=given.catalog, schema=given.schema))
     except StrandlineError as error:
         _tell(error)
-        print(f"error: {error}", file=sys.stderr)
+        print(_core.without_secrets(f"error: {error}"), file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt as error:
         _tell(error)
@@ -79,7 +79,7 @@ def main() -> None:
         sys.exit(130)
     except Exception as error:
         _tell(error)
-        print("".join(traceback.format_exception_only(type(error), error)).rstrip(), file=sys.stderr)
+        print(_core.without_secrets("".join(traceback.format_exception_only(type(error), error)).rstrip()), file=sys.stderr)
         sys.exit(1)
 
 
