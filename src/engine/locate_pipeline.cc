@@ -1,3 +1,4 @@
+#include <strandline/paths.h>
 #include <strandline/strandline.h>
 
 #include <algorithm>
@@ -21,7 +22,8 @@ bool looks_like_pipeline(const std::filesystem::path& folder) {
 
 }  // namespace
 
-Result<PipelineLocation> locate_pipeline(const std::string& path) {
+Result<PipelineLocation> locate_pipeline(const std::string& given) {
+  SL_ASSIGN(const std::string path, local_path(given));
   std::error_code failed;
   if (!std::filesystem::exists(path, failed)) {
     return not_found("PIPELINE_NOT_FOUND",

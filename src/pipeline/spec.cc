@@ -163,6 +163,12 @@ class Loader {
   }
 
   LoadedSpec load(const std::optional<std::string>& warehouse) {
+    const auto local = local_path(given_);
+    if (!local.ok()) {
+      out_.errors.push_back(local.error());
+      return std::move(out_);
+    }
+    given_ = *local;
     const std::string path = absolute(given_.empty() ? "." : given_);
     const auto info = store_.stat(path);
     if (!info.ok()) {
@@ -222,7 +228,14 @@ class Loader {
     if (!*storage) *storage = reader.storage();
     if (reader.globs().empty()) find_files_without_spec();
     for (const auto& [include, place] : reader.globs()) {
-      const auto listed = list_files(store_, join(out_.spec.root, include));
+      const auto local = local_path(include);
+      if (!local.ok()) {
+        Error error = local.error();
+        error.place = place;
+        out_.errors.push_back(std::move(error));
+        continue;
+      }
+      const auto listed = list_files(store_, join(out_.spec.root, *local));
       if (!listed.ok() || listed->empty()) {
         Error error = not_found("PIPELINE_SPEC", "no file matches '{}'", include);
         error.place = place;

@@ -34,12 +34,17 @@ def test_addresses_are_refused_and_nothing_is_made(tmp_path: Path, address: str)
     write_pipeline(tmp_path / "p")
     write_pipeline(tmp_path / "stored", spec=f"storage: {address}\n")
     write_pipeline(tmp_path / "reads", source=address)
+    write_pipeline(tmp_path / "includes", spec=f"libraries: [{{glob: {{include: '{address}/*.sql'}}}}]\n")
     before = names(tmp_path)
     commands = [
         ("run", "p", "--warehouse", address),
         ("plan", "p", "--warehouse", address),
         ("run", "stored"),
         ("run", "reads", "--dry-run"),
+        ("run", "includes"),
+        ("run", address),
+        ("plan", address),
+        ("events", address),
         ("events", "stored"),
         ("init", address),
         ("sql", "--warehouse", address, "-c", "SELECT 1"),
@@ -61,7 +66,8 @@ def test_addresses_are_refused_and_nothing_is_made(tmp_path: Path, address: str)
 def test_file_uris_are_paths(tmp_path: Path) -> None:
     folder = tmp_path / "a folder"
     write_pipeline(folder, spec=f"storage: {(tmp_path / 'a lake').as_uri()}\n")
-    assert run("run", str(folder), cwd=tmp_path).returncode == 0
+    assert run("run", folder.as_uri(), cwd=tmp_path).returncode == 0
+    assert run("events", folder.as_uri(), cwd=tmp_path).returncode == 0
     asked = run("sql", "--warehouse", (tmp_path / "a lake").as_uri(), "--format", "csv", "-c", "SELECT id FROM t", cwd=tmp_path)
     assert asked.stdout.split() == ["id", "1"]
     assert not (tmp_path / "file:").exists() and (tmp_path / "a lake").is_dir()
