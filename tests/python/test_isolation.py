@@ -90,6 +90,7 @@ EFFECTS = [
     'spark.sql("INSERT INTO there VALUES (1)")',
     'spark.sql("DELETE FROM there")',
     'spark.sql("  drop table there")',
+    'spark.sql("-- why\\n/* SELECT */ DELETE FROM there")',
     'spark.range(3).write.saveAsTable("made")',
     'spark.range(3).write.mode("append").insertInto("there")',
 ]
@@ -111,7 +112,7 @@ def test_statements_with_effects_are_refused_in_files_of_a_pipeline(pipeline: Pa
         said = strandline(*command, ".", cwd=pipeline, code=2)
         assert "EFFECT_IN_PIPELINE_FILE" in said and "t.py:8" in said, effect
     assert tables() == before
-    (pipeline / "t.py").write_text(PIPELINE + 'print(spark.sql("SHOW TABLES").count(), spark.sql("SELECT 1").count())\n')
+    (pipeline / "t.py").write_text(PIPELINE + 'print(spark.sql("SHOW TABLES").count(), spark.sql("-- why\\n/* not */ SELECT 1").count())\n')
     strandline("run", ".", cwd=pipeline)
 
 
@@ -144,3 +145,21 @@ def test_a_script_that_ends_early_stops_its_streams(tmp_path: Path, end: str, co
     for _ in range(4):
         said = strandline("python", "--warehouse", "w", "s.py", cwd=tmp_path, code=code)
         assert "terminate called" not in said
+
+
+def test_threads_of_a_script_that_ends_are_stopped(tmp_path: Path) -> None:
+    (tmp_path / "s.py").write_text(textwrap.dedent("""
+        import sys, threading, time, strandline
+        warehouse = strandline.connect()
+
+        def work():
+            while True:
+                warehouse.sql("SELECT sum(id) AS s FROM range(300000000)").fetchall()
+
+        threading.Thread(target=work, daemon=True).start()
+        time.sleep(float(sys.argv[1]))
+        1 / 0
+    """))
+    for pause in (0.05, 0.1, 0.2, 0.4):
+        done = subprocess.run([sys.executable, "s.py", str(pause)], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1 and "ZeroDivisionError" in done.stderr and "terminate" not in done.stderr, done.stderr

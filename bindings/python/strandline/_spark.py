@@ -27,6 +27,7 @@ __all__ = [
 
 _SOURCE = re.compile("\x00(\\d+)\x00")
 _STREAM_WORD = re.compile(r"\bstream\b\s*[(`\w]", re.IGNORECASE)
+_COMMENTS_BEFORE = re.compile(r"\A(?:\s+|--[^\n]*|/\*.*?\*/)+", re.DOTALL)
 
 
 class SparkSession:
@@ -68,10 +69,10 @@ class SparkSession:
 
     def sql(self, sqlQuery: str, args: Any = None) -> DataFrame:
         """A query; its text is taken as it is. Statements that are no query run now."""
-        text = accept("sqlQuery", sqlQuery, str).strip().rstrip(";").strip()
+        text = _COMMENTS_BEFORE.sub("", accept("sqlQuery", sqlQuery, str)).strip().rstrip(";").strip()
         if args:
             raise UnsupportedError("args of spark.sql(): put the values into the text", "UNSUPPORTED_ARGUMENT")
-        if re.match(r"\s*(select|with|values|from|table|\()", text, re.IGNORECASE) is None:
+        if re.match(r"(select|with|values|from|table|\()", text, re.IGNORECASE) is None:
             if re.match(r"(describe|desc|show|explain|set|reset|use)\b", text, re.IGNORECASE) is None:
                 self._refuse_effects(f"spark.sql('{text.split(None, 1)[0].upper() if text else ''} …')")
             return self._rows(self._engine().sql(text))
