@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "strandline/result.h"
+#include <strandline/result.h>
 
 namespace strandline {
 

@@ -163,3 +163,4 @@ def test_threads_of_a_script_that_ends_are_stopped(tmp_path: Path) -> None:
     for pause in (0.05, 0.1, 0.2, 0.4):
         done = subprocess.run([sys.executable, "s.py", str(pause)], cwd=tmp_path, capture_output=True, text=True, timeout=60)
         assert done.returncode == 1 and "ZeroDivisionError" in done.stderr and "terminate" not in done.stderr, done.stderr
+        assert "nanobind" not in done.stderr, done.stderr

@@ -301,8 +301,12 @@ nb::dict run(const std::string& pipeline, const std::optional<std::string>& ware
 NB_MODULE(_core, m) {
   m.attr("__version__") = version();
   main_thread = std::this_thread::get_id();
-  nb::module_::import_("atexit").attr("register")(
-      nb::cpp_function([] { RunningCalls::all().end(); }));
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function([] {
+    // What threads hold that still run is not lost.
+    if (nb::cast<int>(nb::module_::import_("threading").attr("active_count")()) > 1)
+      nb::set_leak_warnings(false);
+    RunningCalls::all().end();
+  }));
 
   nb::class_<PyRows>(m, "Rows")
       .def_prop_ro("columns", &PyRows::columns)
