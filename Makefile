@@ -40,6 +40,8 @@ test-property: build ## the property tests only, on many more histories
 	STRANDLINE_PROPERTY_HISTORIES=$${STRANDLINE_PROPERTY_HISTORIES:-100000} build/tests/property_test $(ARGS)
 	STRANDLINE_PROPERTY_SEED=$${STRANDLINE_PROPERTY_SEED:-$$(date +%s)} \
 	STRANDLINE_CRASH_HISTORIES=$${STRANDLINE_CRASH_HISTORIES:-2000} build/tests/fault_test --gtest_filter='CrashHistories.*' $(ARGS)
+	STRANDLINE_PROPERTY_SEED=$${STRANDLINE_PROPERTY_SEED:-$$(date +%s)} \
+	STRANDLINE_BACKUP_CASES=$${STRANDLINE_BACKUP_CASES:-3000} build/tests/fault_test --gtest_filter='Backups.*' $(ARGS)
 
 test-volume: python ## random pipelines of many events against an oracle in SQL (hours); figures by kind
 	scripts/volume.sh --known-bad --seed $${STRANDLINE_VOLUME_SEED:-$$(date +%s)} \

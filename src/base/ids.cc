@@ -1,5 +1,6 @@
 #include "base/ids.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -55,5 +56,14 @@ std::optional<Uuid> parse_uuid(std::string_view text) {
 }
 
 std::string new_uuid() { return to_string(random_uuid()); }
+
+std::string fingerprint(std::string_view text) {
+  uint64_t hash = 1469598103934665603ull;
+  for (const char c : text) {
+    hash ^= static_cast<unsigned char>(c);
+    hash *= 1099511628211ull;
+  }
+  return fmt::format("{:016x}", hash);
+}
 
 }  // namespace strandline

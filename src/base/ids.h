@@ -1,4 +1,4 @@
-// Random identifiers.
+// Random identifiers, and fingerprints of texts.
 #pragma once
 
 #include <array>
@@ -20,5 +20,9 @@ std::string to_string(const Uuid& uuid);
 std::optional<Uuid> parse_uuid(std::string_view text);
 // Text of a new random UUID.
 std::string new_uuid();
+
+// Of a text, to tell whether it is another one: 16 hexadecimal digits (FNV-1a). Nothing is safe
+// from one who means to find two texts with the same.
+std::string fingerprint(std::string_view text);
 
 }  // namespace strandline

@@ -41,6 +41,25 @@ std::optional<ConsumedFile> parse_file(const Json& json) {
   return ConsumedFile{json.items()[0].text(), *size, *modified};
 }
 
+void print_mark(JsonWriter& w, const char* name, const std::optional<delta::CommitMark>& mark) {
+  if (!mark) return;
+  w.key(name);
+  w.begin_object();
+  w.key("version");
+  w.value(mark->version);
+  w.key("commit");
+  w.value(mark->fingerprint);
+  w.end_object();
+}
+
+void print_marks(JsonWriter& w, const TableMarks& marks) {
+  w.key("marks");
+  w.begin_object();
+  print_mark(w, "target", marks.target);
+  print_mark(w, "state", marks.state);
+  w.end_object();
+}
+
 void print_offset(JsonWriter& w, const DeltaOffset& offset) {
   w.begin_object();
   w.key("table_id");
@@ -51,6 +70,7 @@ void print_offset(JsonWriter& w, const DeltaOffset& offset) {
   w.value(offset.index);
   w.key("initial");
   w.value(offset.initial);
+  print_mark(w, "last", offset.last);
   w.end_object();
 }
 
@@ -64,6 +84,19 @@ std::optional<int64_t> int_member(const Json& json, const char* name) {
   return member == nullptr ? std::nullopt : member->as_int();
 }
 
+std::optional<delta::CommitMark> parse_mark(const Json* json) {
+  if (json == nullptr || !json->is_object()) return {};
+  const auto version = int_member(*json, "version");
+  if (!version) return {};
+  return delta::CommitMark{*version, text_member(*json, "commit")};
+}
+
+TableMarks parse_marks(const Json& json) {
+  const Json* const marks = json.get("marks");
+  if (marks == nullptr) return {};
+  return {parse_mark(marks->get("target")), parse_mark(marks->get("state"))};
+}
+
 std::optional<DeltaOffset> parse_offset(const Json* json) {
   if (json == nullptr || !json->is_object()) return {};
   const auto version = int_member(*json, "version");
@@ -71,7 +104,7 @@ std::optional<DeltaOffset> parse_offset(const Json* json) {
   const Json* initial = json->get("initial");
   if (!version || !index || initial == nullptr) return {};
   return DeltaOffset{text_member(*json, "table_id"), *version, *index,
-                     initial->as_bool().value_or(false)};
+                     initial->as_bool().value_or(false), parse_mark(json->get("last"))};
 }
 
 void print_version(JsonWriter& w, const std::optional<SnapshotVersion>& version) {
@@ -92,24 +125,24 @@ Result<std::optional<SnapshotVersion>> parse_version(const Json* json, const std
   return std::optional(SnapshotVersion{*type, text_member(*json, "value")});
 }
 
-void print_ids(JsonWriter& w, const std::map<std::string, std::string>& ids) {
-  w.key("pinned_ids");
+void print_texts(JsonWriter& w, const char* name, const std::map<std::string, std::string>& texts) {
+  w.key(name);
   w.begin_object();
-  for (const auto& [source, id] : ids) {
+  for (const auto& [source, text] : texts) {
     w.key(source);
-    w.value(id);
+    w.value(text);
   }
   w.end_object();
 }
 
 // Checkpoints of earlier programs have none.
-std::map<std::string, std::string> parse_ids(const Json& json) {
-  std::map<std::string, std::string> ids;
-  const Json* const given = json.get("pinned_ids");
-  if (given == nullptr) return ids;
+std::map<std::string, std::string> parse_texts(const Json& json, const char* name) {
+  std::map<std::string, std::string> texts;
+  const Json* const given = json.get(name);
+  if (given == nullptr) return texts;
   for (size_t i = 0; i < given->names().size(); ++i)
-    ids[given->names()[i]] = given->items()[i].text();
-  return ids;
+    texts[given->names()[i]] = given->items()[i].text();
+  return texts;
 }
 
 std::string print_plan(const BatchPlan& plan) {
@@ -134,7 +167,9 @@ std::string print_plan(const BatchPlan& plan) {
     w.value(version);
   }
   w.end_object();
-  print_ids(w, plan.pinned_ids);
+  print_texts(w, "pinned_ids", plan.pinned_ids);
+  print_texts(w, "pinned_commits", plan.pinned_commits);
+  print_marks(w, plan.marks);
   if (plan.is_snapshot) print_version(w, plan.snapshot_version);
   w.key("sources");
   w.begin_array();
@@ -187,7 +222,9 @@ Result<BatchPlan> parse_plan(const std::string& text, const std::string& path) {
   for (size_t i = 0; i < pinned->names().size(); ++i) {
     plan.pinned[pinned->names()[i]] = pinned->items()[i].as_int().value_or(0);
   }
-  plan.pinned_ids = parse_ids(*json);
+  plan.pinned_ids = parse_texts(*json, "pinned_ids");
+  plan.pinned_commits = parse_texts(*json, "pinned_commits");
+  plan.marks = parse_marks(*json);
   if (const Json* snapshot = json->get("snapshot")) {
     plan.is_snapshot = true;
     SL_ASSIGN(plan.snapshot_version, parse_version(snapshot, path));
@@ -336,7 +373,18 @@ Result<FlowCheckpoint> FlowCheckpoint::open(std::shared_ptr<storage::Store> stor
       break;
     }
   }
+  if (checkpoint.last_batch_ > checkpoint.state_batch_) SL_TRY(checkpoint.read_marks());
   return checkpoint;
+}
+
+// Of the last finished batch, in the file that says so.
+Status FlowCheckpoint::read_marks() {
+  const std::string path = file("done", last_batch_);
+  SL_ASSIGN(const auto text, store_->read(path));
+  const auto json = Json::parse(text);
+  if (!json.ok()) return broken(path);
+  marks_ = parse_marks(*json);
+  return {};
 }
 
 void FlowCheckpoint::apply(const BatchPlan& plan) {
@@ -346,6 +394,7 @@ void FlowCheckpoint::apply(const BatchPlan& plan) {
   had_state_ = had_state_ || plan.state_version >= 0;
   pinned_ = plan.pinned;
   pinned_ids_ = plan.pinned_ids;
+  pinned_commits_ = plan.pinned_commits;
   if (plan.is_snapshot) {
     if (plan.snapshot_version) snapshot_version_ = plan.snapshot_version;
   }
@@ -363,6 +412,13 @@ void FlowCheckpoint::apply(const BatchPlan& plan) {
 
 std::string FlowCheckpoint::file(const char* kind, int64_t batch) const {
   return fmt::format("{}/{}-{}.json", directory_, kind, batch);
+}
+
+TableMarks FlowCheckpoint::marks() const {
+  TableMarks marks = unfinished_ ? unfinished_->marks : marks_;
+  if (!marks.target) marks.target = marks_.target;
+  if (!marks.state) marks.state = marks_.state;
+  return marks;
 }
 
 std::optional<DeltaOffset> FlowCheckpoint::offset(const std::string& source) const {
@@ -406,10 +462,15 @@ Status FlowCheckpoint::write_plan(const BatchPlan& plan) {
   return {};
 }
 
-Status FlowCheckpoint::mark_done() {
+Status FlowCheckpoint::mark_done(const TableMarks& marks) {
   if (!unfinished_) return internal_error("CHECKPOINT_ORDER", "there is no planned batch");
-  SL_TRY(store_->put(file("done", unfinished_->batch), "{}"));
+  JsonWriter w;
+  w.begin_object();
+  print_marks(w, marks);
+  w.end_object();
+  SL_TRY(store_->put(file("done", unfinished_->batch), w.take()));
   apply(*unfinished_);
+  marks_ = marks;
   unfinished_.reset();
   compact();
   return {};
@@ -460,7 +521,9 @@ std::string FlowCheckpoint::print_state() const {
     w.value(version);
   }
   w.end_object();
-  print_ids(w, pinned_ids_);
+  print_texts(w, "pinned_ids", pinned_ids_);
+  print_texts(w, "pinned_commits", pinned_commits_);
+  print_marks(w, marks_);
   if (snapshot_version_) print_version(w, snapshot_version_);
   w.key("offsets");
   w.begin_object();
@@ -504,7 +567,9 @@ Status FlowCheckpoint::load_state(const std::string& text) {
       pinned_[pinned->names()[i]] = pinned->items()[i].as_int().value_or(0);
     }
   }
-  pinned_ids_ = parse_ids(*json);
+  pinned_ids_ = parse_texts(*json, "pinned_ids");
+  pinned_commits_ = parse_texts(*json, "pinned_commits");
+  marks_ = parse_marks(*json);
   SL_ASSIGN(snapshot_version_, parse_version(json->get("snapshot"), path));
   if (const Json* offsets = json->get("offsets")) {
     for (size_t i = 0; i < offsets->names().size(); ++i) {

@@ -4,7 +4,7 @@
 //   <pipeline>/checkpoints/<catalog.schema.table>/generation.json   which full refresh we live in
 //   <pipeline>/checkpoints/<catalog.schema.table>/<generation>/<flow>/
 //       plan-<n>.json   written before batch n runs: files, offsets, pinned versions, batch time
-//       done-<n>.json   written after it
+//       done-<n>.json   written after it: what target and state were then
 //       state-<n>.json  everything consumed up to batch n; plan and done files up to n are gone
 //
 // Progress is known by (target, flow). A full refresh moves the target to the next generation in
@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "base/data_type.h"
-#include "delta/actions.h"
+#include "delta/commit_mark.h"
 #include "pipeline/snapshot_version.h"
 #include "storage/store.h"
 
@@ -45,8 +45,18 @@ struct DeltaOffset {
   delta::Version version = 0;
   int64_t index = 0;
   bool initial = false;
+  // The last commit that was read of; none: there was none, or it is not known (of earlier
+  // programs).
+  std::optional<delta::CommitMark> last = {};
 };
+// Whether they are one place, whatever is known of the last commit.
 bool operator==(const DeltaOffset& a, const DeltaOffset& b);
+
+// The newest commits of a target and of its state at some moment; none: no such table, or not known
+// (of earlier programs).
+struct TableMarks {
+  std::optional<delta::CommitMark> target, state;
+};
 
 // Begins the key of a source whose every batch reads all files there are: those of the last batch
 // are kept, not all that ever were.
@@ -70,8 +80,10 @@ struct BatchPlan {
   // commit is already there.
   delta::Version state_version = -1;
   std::vector<SourcePlan> sources;
-  std::map<std::string, delta::Version> pinned;   // joined tables: key of the source -> version
-  std::map<std::string, std::string> pinned_ids;  // of the same: -> table id
+  std::map<std::string, delta::Version> pinned;       // joined tables: key of the source -> version
+  std::map<std::string, std::string> pinned_ids;      // of the same: -> table id
+  std::map<std::string, std::string> pinned_commits;  // of the same: -> fingerprint of the commit
+  TableMarks marks;                                   // when it was planned
   // Of a flow that takes snapshots. What it reads is read whole each time, so that of its
   // sources only the columns are kept: a snapshot of which nothing was committed is taken again.
   bool is_snapshot = false;
@@ -117,6 +129,11 @@ class FlowCheckpoint {
   // Of the last finished batch.
   const std::map<std::string, delta::Version>& pinned() const { return pinned_; }
   const std::map<std::string, std::string>& pinned_ids() const { return pinned_ids_; }
+  // Checkpoints of earlier programs have none.
+  const std::map<std::string, std::string>& pinned_commits() const { return pinned_commits_; }
+  // What target and state were at least: at the end of the last finished batch, or when the
+  // unfinished one was planned.
+  TableMarks marks() const;
   const std::string& definition() const { return definition_; }
 
   std::optional<DeltaOffset> offset(const std::string& source) const;
@@ -130,7 +147,8 @@ class FlowCheckpoint {
 
   // Durable when they return. plan.batch must be last_batch() + 1.
   Status write_plan(const BatchPlan& plan);
-  Status mark_done();
+  // marks: what target and state are now.
+  Status mark_done(const TableMarks& marks);
   // Forgets the unfinished batch, of which nothing was committed.
   Status drop_plan();
 
@@ -142,6 +160,7 @@ class FlowCheckpoint {
   };
 
   void apply(const BatchPlan& plan);
+  Status read_marks();
   std::string file(const char* kind, int64_t batch) const;
   void compact();
   Status load_state(const std::string& text);
@@ -158,6 +177,8 @@ class FlowCheckpoint {
   bool had_state_ = false;
   std::map<std::string, delta::Version> pinned_;
   std::map<std::string, std::string> pinned_ids_;
+  std::map<std::string, std::string> pinned_commits_;
+  TableMarks marks_;
   std::optional<SnapshotVersion> snapshot_version_;
   std::optional<BatchPlan> unfinished_;
   Progress progress_;

@@ -50,7 +50,7 @@ TEST_F(CheckpointTest, VersionsOfSnapshotsSurvive) {
     taken.is_snapshot = true;
     taken.snapshot_version = std::move(version);
     ASSERT_TRUE(checkpoint.write_plan(taken).ok());
-    ASSERT_TRUE(checkpoint.mark_done().ok());
+    ASSERT_TRUE(checkpoint.mark_done({}).ok());
   };
   const auto decimal = [](int64_t number) {
     return SnapshotVersion{DataType::decimal(5, 1), fmt::format("{}.5", number)};
@@ -91,7 +91,7 @@ TEST_F(CheckpointTest, PlannedBatchSurvives) {
 TEST_F(CheckpointTest, DoneBatchIsProgress) {
   auto checkpoint = open();
   ASSERT_TRUE(checkpoint.write_plan(plan(0)).ok());
-  ASSERT_TRUE(checkpoint.mark_done().ok());
+  ASSERT_TRUE(checkpoint.mark_done({}).ok());
   const auto again = open();
   EXPECT_EQ(again.last_batch(), 0);
   EXPECT_FALSE(again.unfinished());
@@ -100,6 +100,42 @@ TEST_F(CheckpointTest, DoneBatchIsProgress) {
   EXPECT_EQ(again.target_id(), "t");
   EXPECT_EQ(again.schema("files")->fields.size(), 1u);
   EXPECT_FALSE(again.had_state());
+}
+
+TEST_F(CheckpointTest, RemembersTheTablesOfItsLastBatch) {
+  const auto marks = [](int64_t version) {
+    return TableMarks{delta::CommitMark{version, fmt::format("t{}", version)},
+                      delta::CommitMark{version + 1, fmt::format("s{}", version)}};
+  };
+  const auto expect_marks = [&](int64_t version) {
+    const auto found = open().marks();
+    EXPECT_EQ(found.target, marks(version).target);
+    EXPECT_EQ(found.state, marks(version).state);
+  };
+  // Long enough for plans to be folded into a state file.
+  for (int64_t batch = 0; batch < 40; ++batch) {
+    auto checkpoint = open();
+    auto planned = plan(batch);
+    planned.marks = marks(10 * batch);
+    planned.pinned_commits["table:/x"] = fmt::format("c{}", batch);
+    planned.sources[1].to->last = delta::CommitMark{batch, "l"};
+    ASSERT_TRUE(checkpoint.write_plan(planned).ok());
+    expect_marks(10 * batch);
+    ASSERT_TRUE(checkpoint.mark_done(marks(10 * batch + 5)).ok());
+    expect_marks(10 * batch + 5);
+    EXPECT_EQ(open().pinned_commits().at("table:/x"), fmt::format("c{}", batch));
+    EXPECT_EQ(open().offset("delta:/y")->last, (delta::CommitMark{batch, "l"}));
+  }
+}
+
+TEST_F(CheckpointTest, ThatOfAnEarlierProgramKnowsNothingOfTables) {
+  auto checkpoint = open();
+  ASSERT_TRUE(checkpoint.write_plan(plan(0)).ok());
+  ASSERT_TRUE(checkpoint.mark_done({delta::CommitMark{3, "t"}, {}}).ok());
+  ASSERT_TRUE(store_->put("/c/f/done-0.json", "{}").ok());
+  EXPECT_EQ(open().last_batch(), 0);
+  EXPECT_FALSE(open().marks().target);
+  EXPECT_FALSE(open().marks().state);
 }
 
 TEST_F(CheckpointTest, DroppedPlanIsPlannedAnew) {
@@ -122,7 +158,7 @@ TEST_F(CheckpointTest, ThousandsOfBatchesStaySmall) {
     auto checkpoint = open();
     ASSERT_EQ(checkpoint.last_batch(), batch - 1);
     ASSERT_TRUE(checkpoint.write_plan(plan(batch)).ok());
-    ASSERT_TRUE(checkpoint.mark_done().ok());
+    ASSERT_TRUE(checkpoint.mark_done({}).ok());
   }
   EXPECT_LT(store_->list("/c/f")->size(), 2 * 256u + 2);
   const auto checkpoint = open();
@@ -149,7 +185,7 @@ TEST_F(CheckpointTest, StopsAnywhere) {
         ASSERT_TRUE(checkpoint.ok());
         for (int64_t batch = 0; batch < 20; ++batch) {
           if (!checkpoint->write_plan(plan(batch)).ok()) break;
-          if (!checkpoint->mark_done().ok()) break;
+          if (!checkpoint->mark_done({}).ok()) break;
           done = batch;
         }
       }

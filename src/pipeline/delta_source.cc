@@ -165,6 +165,46 @@ Status check_same_table(const delta::Snapshot& newest, const DeltaOffset& progre
       shown, newest.metadata.id, progress.table_id, kStartAnew);
 }
 
+Result<DeltaOffset> with_last_commit(const delta::Table& table, delta::Version newest,
+                                     DeltaOffset place) {
+  const delta::Version last = place.initial || place.index > 0 ? place.version : place.version - 1;
+  place.last.reset();
+  if (last < 0 || last > newest) return place;
+  SL_ASSIGN(place.last, delta::mark_commit(table, last));
+  return place;
+}
+
+Result<DeltaOffset> go_on_from(const delta::Table& table, const delta::Snapshot& newest,
+                               const StreamOptions& options, const DeltaOffset& progress,
+                               const std::string& shown, std::vector<Error>* lost) {
+  if (!progress.last) return progress;
+  SL_ASSIGN(const auto found, delta::find_marked(table, *progress.last, newest.version));
+  if (found == delta::MarkedCommit::kThere) return progress;
+  const delta::Version read = progress.last->version;
+  const std::string what =
+      found == delta::MarkedCommit::kGone
+          ? fmt::format(
+                "it is at version {} and was put back to before version {}, which this "
+                "stream has read",
+                newest.version, read)
+          : fmt::format(
+                "it was put back and written since: its version {} is another commit than "
+                "the one that this stream has read",
+                read);
+  if (options.fail_on_data_loss) {
+    return invalid_data(
+        "SOURCE_BEHIND",
+        "'{}' lacks what was read of it: {}. Put it back as it was, or the flow's target and the "
+        "pipeline's progress as they were when the table was; or run a full refresh of the flow's "
+        "target; or go on with what comes next by failOnDataLoss=false",
+        shown, what);
+  }
+  lost->push_back(
+      invalid_data(kStreamDataLoss, "the stream of '{}' goes on though {}", shown, what));
+  if (found == delta::MarkedCommit::kOther) return progress;
+  return DeltaOffset{progress.table_id, newest.version + 1, 0, false};
+}
+
 Result<DeltaRange> plan_delta(const delta::Table& table, const delta::Snapshot& newest,
                               const StreamOptions& options,
                               const std::optional<DeltaOffset>& progress, bool unlimited,
@@ -173,7 +213,7 @@ Result<DeltaRange> plan_delta(const delta::Table& table, const delta::Snapshot& 
   DeltaRange range;
   if (progress) {
     SL_TRY(check_same_table(newest, *progress, shown));
-    range.from = *progress;
+    SL_ASSIGN(range.from, go_on_from(table, newest, options, *progress, shown, &range.lost));
   } else if (options.starting_latest) {
     range.from = DeltaOffset{id, newest.version + 1, 0, false};
   } else if (options.starting_version) {
@@ -236,6 +276,7 @@ Result<DeltaRange> plan_delta(const delta::Table& table, const delta::Snapshot& 
       return true;
     };
     SL_ASSIGN(range.to, walk(table, options, range.from, newest.version, shown, take));
+    SL_ASSIGN(range.to, with_last_commit(table, newest.version, range.to));
     if (failed) return *failed;
     range.has_data = files > 0;
     if (!gap || range.has_data) return range;

@@ -42,6 +42,17 @@ Result<delta::Version> oldest_commit(const delta::Table& table, const delta::Sna
 Status check_same_table(const delta::Snapshot& newest, const DeltaOffset& progress,
                         const std::string& shown);
 
+// Where a stream goes on that has come so far: the progress itself if the table has what it read.
+// Else the table was put back to an earlier version (or lost the newest commits of its log): error
+// SOURCE_BEHIND (kInvalidData); with failOnDataLoss=false the place after what is there, and a
+// warning in lost.
+Result<DeltaOffset> go_on_from(const delta::Table& table, const delta::Snapshot& newest,
+                               const StreamOptions& options, const DeltaOffset& progress,
+                               const std::string& shown, std::vector<Error>* lost);
+// The place with the last commit before it, for go_on_from().
+Result<DeltaOffset> with_last_commit(const delta::Table& table, delta::Version newest,
+                                     DeltaOffset place);
+
 // Next part of the stream up to and with version `end`. shown names the table in errors. With
 // failOnDataLoss=false a part ends before a file that is gone, and the next begins after it.
 // Errors: DELTA_SOURCE_TABLE_IGNORE_CHANGES and DELTA_SOURCE_IGNORE_DELETE (kInvalidData) at the

@@ -90,6 +90,7 @@ Result<DeltaRange> plan_feed(const delta::Table& table,
                              const std::optional<DeltaOffset>& progress, bool unlimited,
                              bool tolerate, const std::string& shown) {
   const cdf::StreamOptions feed = feed_options(options, unlimited, tolerate);
+  DeltaRange range;
   cdf::StreamOffset from;
   if (progress) {
     SL_TRY(check_same_table(*newest, *progress, shown));
@@ -100,12 +101,12 @@ Result<DeltaRange> plan_feed(const delta::Table& table,
           "read it without once more, or run a full refresh of the flow's target",
           shown, progress->version);
     }
-    from = feed_offset(*progress);
+    SL_ASSIGN(const auto on, go_on_from(table, *newest, options, *progress, shown, &range.lost));
+    from = feed_offset(on);
   } else {
     SL_ASSIGN(from, cdf::first_offset(table, feed));
   }
   const auto definition = cdf::without_files(*newest);
-  DeltaRange range;
   const auto pass_over = [&](delta::Version last, const std::string& why) {
     range.lost.push_back(passed_over(shown, from.version, last, why));
     from = {from.table_id, last + 1, -1, false};
@@ -137,7 +138,7 @@ Result<DeltaRange> plan_feed(const delta::Table& table,
       }
     }
     range.from = checkpoint_offset(batch.from);
-    range.to = checkpoint_offset(batch.to);
+    SL_ASSIGN(range.to, with_last_commit(table, newest->version, checkpoint_offset(batch.to)));
     range.has_data = !batch.plan.commits.empty();
     if (range.has_data || batch.to == batch.from) return range;
     from = batch.to;

@@ -86,14 +86,22 @@ struct FlowRun::BatchState {
   TouchedFiles files;  // of base
 };
 
-Status FlowRun::check_edits(const cdc::Plan& plan,
-                            const std::vector<Target::Versions>& edits) const {
-  if (edits.empty() || plan.scd_type != cdc::ScdType::kBitemporal) return {};
+Result<bool> FlowRun::takes_edits(const std::shared_ptr<const delta::Snapshot>& target,
+                                  const std::vector<Target::Versions>& edits) const {
+  if (edits.empty()) return false;
+  if (flow_.declaration->clauses.stored_as != sql::StoredAs::kBitemporal) return true;
+  const std::string& shown = target_->dataset().shown;
+  std::vector<std::unique_ptr<duck::Scan>> scans;
+  SL_ASSIGN(const auto rows,
+            rows_by_hand(*context_.connection, target_->table(), target, edits, shown, &scans));
+  SL_ASSIGN(const auto changed, context_.connection->query_int("SELECT count(*) FROM " + rows));
+  if (changed == 0) return false;
   return placed(
       invalid_data("AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS",
-                   "version {} of '{}' changed rows by hand, and a BITEMPORAL table cannot be: run "
-                   "a full refresh of that table (--full-refresh {})",
-                   edits.front().first, target_->dataset().shown, target_->dataset().shown),
+                   "version {0} of '{1}' changed rows by hand, and a BITEMPORAL table cannot be: "
+                   "where it wrote rows that were there already, `strandline repair {1} --apply` "
+                   "takes them away; else run a full refresh of that table (--full-refresh {1})",
+                   edits.front().first, shown),
       flow_.place);
 }
 
@@ -123,14 +131,14 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
   if (current) {
     SL_ASSIGN(edits, target_->hand_edits(*target, state.base.get()));
   }
-  facts.edited = state.edited = !edits.empty();
+  state.edited = !edits.empty();
+  SL_ASSIGN(facts.edited, takes_edits(target, edits));
   if (state.is_done && state.edited) {
     const auto seen = state.newest->property(kStateEditsProperty);
     const delta::Version last = seen ? std::strtoll(seen->c_str(), nullptr, 10) : -1;
     state.redo = edits.back().second > last;
   }
   SL_ASSIGN(const auto cdc_plan, make_plan(facts));
-  SL_TRY(check_edits(cdc_plan, edits));
   warn(cdc_plan.warnings);
   SL_TRY(tombstone_seconds(*target, target_->dataset().shown));
 
@@ -152,7 +160,7 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
       state.base && target_->is_current_state(*state.base) && !state.base->files.empty();
   if (reads_target) relations.target = "target";
   if (state.is_read) relations.state = "state";
-  if (state.edited) {
+  if (facts.edited) {
     SL_ASSIGN(relations.edits, rows_by_hand(connection, target_->table(), target, edits,
                                             target_->dataset().shown, &execution.scans));
   }
@@ -198,12 +206,18 @@ Status FlowRun::execute_auto_cdc(const BatchPlan& plan) {
       return status;
     }
   }
+  const auto marks = target_->marks();
+  if (!marks.ok()) {
+    duck::remove_files(target_->table(), applied);
+    return marks.error();
+  }
   const int64_t input_rows =
       metrics.num_input_rows + (execution.checked ? execution.checked->dropped_rows() : 0);
   if (target_changes) {
     transaction.set_txn(target_->app_id(flow_.name), plan.batch);
     transaction.set_operation("AUTO CDC",
                               {{"flow", flow_.name}, {"batch", std::to_string(plan.batch)}});
+    Target::sign_commit(&transaction, plan, marks->state);
     transaction.set_metric("num_upserted_rows", metrics.num_upserted_rows);
     transaction.set_metric("num_deleted_rows", metrics.num_deleted_rows);
     transaction.set_metric("num_input_rows", input_rows);
@@ -322,6 +336,7 @@ Status FlowRun::commit_state(const cdc::Plan& cdc_plan, const cdc::Program& prog
   if (!state.redo) state.files.read_by(&*transaction);
   transaction->set_txn(target_->app_id(flow_.name), plan.batch);
   transaction->set_operation("AUTO CDC STATE", {{"flow", flow_.name}});
+  Target::sign_commit(&*transaction, plan);
   stage("commit state");
   SL_TRY(duck::commit_change(*transaction, table, applied));
   committed_ = true;

@@ -313,7 +313,7 @@ Status FlowRun::begin_after_missing() {
   plan.sources = std::move(later_starts_);
   later_starts_.clear();
   SL_TRY(checkpoint_->write_plan(plan));
-  return checkpoint_->mark_done();
+  return checkpoint_->mark_done({});
 }
 
 }  // namespace strandline::pipeline

@@ -117,11 +117,10 @@ Result<FlowProgram> FlowRun::print_program(Dialect dialect) {
       relations.state = kState;
     }
   }
-  facts.edited = !edits.empty();
+  SL_ASSIGN(facts.edited, takes_edits(target, edits));
   if (facts.edited) relations.edits = kEdits;
   SL_ASSIGN(const auto plan, make_plan(facts));
   SL_TRY(check_program(dialect, plan));
-  SL_TRY(check_edits(plan, edits));
   SL_ASSIGN(const auto program, dialect == Dialect::kSpark
                                     ? cdc::make_spark_program(plan, relations)
                                     : cdc::make_duckdb_program(plan, relations));

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/ids.h"
 #include "pipeline/compaction.h"
 #include "pipeline/feed_flow.h"
 #include "pipeline/feed_source.h"
@@ -78,32 +79,31 @@ Status FlowRun::start() {
   SL_ASSIGN(auto target, Target::open(context_, flow_.target));
   SL_ASSIGN(checkpoint_,
             FlowCheckpoint::open(context_.store, target.checkpoint().flow_directory(flow_.name)));
+  if (target_) target.look_on_from(*target_);
   target_.emplace(std::move(target));
   return {};
 }
 
-// A batch is skipped where the log has its number: with the progress of another time, or none, that
-// would be a batch of other rows.
-Status FlowRun::check_progress() const {
+Result<const FlowCheckpoint*> FlowRun::read_progress() {
+  SL_TRY(start());
+  return &*checkpoint_;
+}
+
+// What is wrong with the target or its state as they stand is said before anything is written.
+Status FlowRun::check_standing() const {
   SL_ASSIGN(const auto target, target_->snapshot(*checkpoint_));
-  if (!target) return {};
-  const std::string app = target_->app_id(flow_.name);
-  int64_t committed = target->txn_version(app).value_or(-1);
-  if (flow_.kind == FlowKind::kAutoCdc && !takes_snapshots() && !checkpoint_->unfinished()) {
-    SL_ASSIGN(const auto state, target_->state(*target, *checkpoint_));
-    if (state) committed = std::max(committed, state->txn_version(app).value_or(-1));
+  if (!target || flow_.kind != FlowKind::kAutoCdc || takes_snapshots() ||
+      checkpoint_->unfinished()) {
+    return {};
   }
-  const int64_t known =
-      checkpoint_->unfinished() ? checkpoint_->unfinished()->batch : checkpoint_->last_batch();
-  if (committed <= known) return {};
-  return invalid_data(
-      "CHECKPOINT_BEHIND",
-      "'{0}' has batches of flow '{1}' up to {2}, and its progress in {3} {4}: put that folder "
-      "back "
-      "(where the table was renamed: from the old name's), or run a full refresh of the table "
-      "(--full-refresh {0})",
-      target_->dataset().shown, flow_.name, committed, checkpoint_->directory(),
-      known < 0 ? std::string("is gone") : fmt::format("knows them up to {} only", known));
+  SL_ASSIGN(const auto state, target_->state(*target, *checkpoint_));
+  (void)state;
+  return {};
+}
+
+Status FlowRun::mark_done() {
+  SL_ASSIGN(const auto marks, target_->marks());
+  return checkpoint_->mark_done(marks);
 }
 
 Status FlowRun::prepare_to_run() {
@@ -115,7 +115,7 @@ Status FlowRun::prepare_to_run() {
 
 Status FlowRun::recover() {
   SL_TRY(start());
-  SL_TRY(check_progress());
+  SL_TRY(check_standing());
   if (!checkpoint_->unfinished()) return {};
   if (!takes_snapshots()) SL_TRY(prepare_to_run());
   return finish_unfinished();
@@ -125,7 +125,7 @@ Status FlowRun::run() {
   const auto begin = std::chrono::steady_clock::now();
   const auto work = [&]() -> Status {
     SL_TRY(start());
-    SL_TRY(check_progress());
+    SL_TRY(check_standing());
     if (flow_.once && checkpoint_->last_batch() >= 0 && !checkpoint_->unfinished()) {
       SL_ASSIGN(const auto snapshot, target_->snapshot(*checkpoint_));
       (void)snapshot;
@@ -152,6 +152,7 @@ Status FlowRun::run() {
       bool has_data = false;
       SL_ASSIGN(const bool more, plan_next(&plan, &has_data));
       if (!more) return {};
+      SL_ASSIGN(plan.marks, target_->marks());
       SL_TRY(checkpoint_->write_plan(plan));
       SL_TRY(run_batch(has_data));
       compact(kCompactionInterval);
@@ -258,12 +259,16 @@ Result<bool> FlowRun::plan_next(BatchPlan* plan, bool* has_data) {
       }
       plan->pinned[source.key] = newest_[i]->version;
       plan->pinned_ids[source.key] = newest_[i]->metadata.id;
+      SL_ASSIGN(const auto mark, delta::mark_commit(*source.table, newest_[i]->version));
+      if (!mark.fingerprint.empty()) plan->pinned_commits[source.key] = mark.fingerprint;
     }
     plan->sources.push_back(std::move(part));
   }
   if (flow_.kind == FlowKind::kMaterialize) {
     const bool same = checkpoint_->last_batch() >= 0 && checkpoint_->pinned() == plan->pinned &&
                       checkpoint_->pinned_ids() == plan->pinned_ids &&
+                      (checkpoint_->pinned_commits().empty() ||
+                       checkpoint_->pinned_commits() == plan->pinned_commits) &&
                       checkpoint_->definition() == plan->definition && target_->is_current(*target);
     *has_data = *has_data || !same || !why_it_changes_by_itself(*flow_.query, sources_).empty() ||
                 expects_by_the_clock();
@@ -333,7 +338,7 @@ Status FlowRun::finish_unfinished() {
   const bool in_target = target && target->txn_version(app).value_or(-1) >= plan.batch;
   if (takes_snapshots()) {
     // A snapshot is one commit: it is there, or nothing of it is and the next try takes another.
-    return in_target ? checkpoint_->mark_done() : checkpoint_->drop_plan();
+    return in_target ? mark_done() : checkpoint_->drop_plan();
   }
   bool in_state = false;
   if (!in_target) {
@@ -387,7 +392,7 @@ Status FlowRun::run_batch(bool has_data) {
     }
     add_metric("num_batches", 1);
   }
-  return checkpoint_->mark_done();
+  return mark_done();
 }
 
 }  // namespace strandline::pipeline

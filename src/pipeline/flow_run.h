@@ -86,6 +86,13 @@ class FlowRun {
   // after it.
   Status begin_after_missing();
 
+  // The progress of the flow as it is on disk now. Errors: kCorrupt, kIo.
+  Result<const FlowCheckpoint*> read_progress();
+  // After that: Target::check_moment().
+  Status check_moment(const std::vector<KnownFlow>& flows) const {
+    return target_->check_moment(flows);
+  }
+
   // Runs a batch that an earlier update planned and did not finish; does nothing without one.
   Status recover();
   // A batch of this flow is planned and may be half committed: nothing else may touch its target.
@@ -127,7 +134,8 @@ class FlowRun {
   Result<FlowProgram> print_snapshot_program(Dialect dialect);
   // flow_run.cc
   Status start();
-  Status check_progress() const;
+  Status check_standing() const;
+  Status mark_done();
   Status prepare_to_run();
   bool loads_once() const;
   bool expects_by_the_clock() const;
@@ -197,8 +205,11 @@ class FlowRun {
   Result<cdc::TargetFacts> target_facts(const delta::Snapshot& target,
                                         const delta::Snapshot* state) const;
   // flow_auto_cdc.cc
-  // Of a BITEMPORAL table rows cannot be changed by hand.
-  Status check_edits(const cdc::Plan& plan, const std::vector<Target::Versions>& edits) const;
+  // Whether a program is to take in what hands changed in these versions. Of a BITEMPORAL table
+  // rows cannot be changed by hand: that is an error, but for rows written twice of which one was
+  // taken away again.
+  Result<bool> takes_edits(const std::shared_ptr<const delta::Snapshot>& target,
+                           const std::vector<Target::Versions>& edits) const;
   Status execute_auto_cdc(const BatchPlan& plan);
   Result<BatchState> state_before(const BatchPlan& plan, const delta::Snapshot& target) const;
   // What the program made of the state, and what it may forget, in a commit of its own.

@@ -144,6 +144,7 @@ Status FlowRun::execute_write(const BatchPlan& plan) {
   transaction.set_txn(target_->app_id(flow_.name), plan.batch);
   transaction.set_operation(flow_.kind == FlowKind::kMaterialize ? "REFRESH" : "STREAMING UPDATE",
                             {{"flow", flow_.name}, {"batch", std::to_string(plan.batch)}});
+  Target::sign_commit(&transaction, plan);
   const int64_t output = applied.written_rows() - applied.copied_rows;
   const int64_t input = view ? view->result_rows() : output;
   transaction.set_metric("num_output_rows", output);

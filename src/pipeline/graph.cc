@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/ids.h"
 #include "pipeline/declared_columns.h"
 #include "pipeline/expectations.h"
 #include "pipeline/graph_checks.h"
@@ -420,15 +421,6 @@ class Builder {
 };
 
 }  // namespace
-
-std::string fingerprint(const std::string& text) {
-  uint64_t hash = 1469598103934665603ull;
-  for (const char c : text) {
-    hash ^= static_cast<unsigned char>(c);
-    hash *= 1099511628211ull;
-  }
-  return fmt::format("{:016x}", hash);
-}
 
 const char* to_string(DatasetKind kind) {
   switch (kind) {

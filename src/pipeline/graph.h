@@ -92,9 +92,6 @@ BuiltGraph build_graph(const PipelineSpec& spec, storage::Store& store,
                        const catalog::Warehouse& warehouse,
                        const ProgramDeclarations& declared = {});
 
-// Of a text, to tell whether it is another one.
-std::string fingerprint(const std::string& text);
-
 // Text picture: for each target its flows and what they read.
 std::string draw_graph(const PipelineSpec& spec, const Graph& graph);
 

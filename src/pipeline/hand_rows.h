@@ -12,6 +12,11 @@
 
 namespace strandline::pipeline {
 
+// Tag of a commit that took rows away which stood there more than once. What the rows say stayed:
+// by itself it is no change by hand.
+inline constexpr const char* kRepairTag = "strandline.repair";
+bool is_repair(const delta::CommitInfo& info);
+
 // The rows that hands changed in these versions up to `target`, as cdc::BatchRelations::edits.
 // shown: the target as messages name it. Scans that the relation reads are added to `scans`.
 // Errors: AUTOCDC_INVALID_STATE.HAND_EDITS_LOST (kInvalidData) where VACUUM or a cleaned log have

@@ -349,8 +349,9 @@ Result<bool> FlowRun::take_snapshot() {
     if (!flow_.once) return false;
     // ONCE is done even if that was nothing.
     plan.snapshot_version.reset();
+    SL_ASSIGN(plan.marks, target_->marks());
     SL_TRY(checkpoint_->write_plan(plan));
-    SL_TRY(checkpoint_->mark_done());
+    SL_TRY(mark_done());
     return false;
   }
   version_type_ = plan.snapshot_version->type;
@@ -398,6 +399,7 @@ Result<bool> FlowRun::take_snapshot() {
   }
   plan.target_id = target->metadata.id;
   SL_TRY(plan_reads(&plan));
+  SL_ASSIGN(plan.marks, target_->marks());
   SL_TRY(checkpoint_->write_plan(plan));
   SL_TRY(run_batch(true));
   compact(kCompactionInterval);
@@ -510,6 +512,7 @@ Status FlowRun::write_snapshot(const BatchPlan& plan) {
                               {{"flow", flow_.name},
                                {"batch", std::to_string(plan.batch)},
                                {"version", plan.snapshot_version->value}});
+    Target::sign_commit(&transaction, plan);
     transaction.set_metric("num_upserted_rows", metrics.num_upserted_rows);
     transaction.set_metric("num_deleted_rows", metrics.num_deleted_rows);
     transaction.set_metric("num_input_rows", metrics.num_input_rows);

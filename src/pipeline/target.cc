@@ -8,6 +8,7 @@
 #include "delta/column_rules.h"
 #include "delta/features.h"
 #include "pipeline/declared_columns.h"
+#include "pipeline/hand_rows.h"
 #include "pipeline/table_properties.h"
 
 namespace strandline::pipeline {
@@ -75,8 +76,8 @@ std::string Target::generation_prefix() const {
   return fmt::format("{}{}:{}:", kAppPrefix, context_->pipeline_id, checkpoint_.generation());
 }
 
-// The newest full refresh that a table's log or a state's properties know of, -1 for none.
-static int64_t newest_generation(const delta::Snapshot& snapshot, const std::string& prefix) {
+int64_t Target::newest_generation(const delta::Snapshot& snapshot) const {
+  const std::string prefix = fmt::format("{}{}:", kAppPrefix, context_->pipeline_id);
   const auto number = [](const std::string& text) {
     int64_t value = -1;
     std::from_chars(text.data(), text.data() + text.size(), value);
@@ -97,8 +98,7 @@ Status Target::begin_refresh() {
     SL_ASSIGN(const bool exists, table.exists());
     if (!exists) continue;
     SL_ASSIGN(const auto snapshot, table.snapshot());
-    used = std::max(used, newest_generation(
-                              *snapshot, fmt::format("{}{}:", kAppPrefix, context_->pipeline_id)));
+    used = std::max(used, newest_generation(*snapshot));
   }
   SL_TRY(checkpoint_.begin_refresh(used));
   checkpoint_.remove_old();
@@ -203,6 +203,7 @@ Result<std::vector<Target::Versions>> Target::edits_since(const delta::Snapshot&
                                                           delta::Version floor) const {
   const std::string ours = fmt::format("{}{}:", kAppPrefix, context_->pipeline_id);
   std::vector<Versions> edits;
+  bool only_repairs = true;
   for (delta::Version version = snapshot.version; version > floor; --version) {
     const auto actions = table_.commit(version);
     if (!actions.ok()) {
@@ -210,7 +211,7 @@ Result<std::vector<Target::Versions>> Target::edits_since(const delta::Snapshot&
       if (actions.error().kind == ErrorKind::kNotFound) break;
       return actions.error();
     }
-    bool changes_rows = false, is_ours = false, creates = false;
+    bool changes_rows = false, is_ours = false, creates = false, repairs = false;
     std::string operation;
     std::optional<delta::Version> read_version;
     for (const auto& action : *actions) {
@@ -223,6 +224,7 @@ Result<std::vector<Target::Versions>> Target::edits_since(const delta::Snapshot&
       } else if (const auto* info = std::get_if<delta::CommitInfo>(&action)) {
         operation = info->operation;
         read_version = info->read_version;
+        repairs = is_repair(*info);
       } else if (const auto* metadata = std::get_if<delta::Metadata>(&action)) {
         creates = version == 0 && metadata->configuration.count(kPipelineIdProperty) > 0;
       }
@@ -238,12 +240,14 @@ Result<std::vector<Target::Versions>> Target::edits_since(const delta::Snapshot&
                                   operation == "RESTORE" ? "restored" : "replaced", version));
     }
     if (!changes_rows || creates) continue;
+    only_repairs = only_repairs && repairs;
     if (!edits.empty() && edits.back().first == version + 1) {
       edits.back().first = version;
     } else {
       edits.emplace_back(version, version);
     }
   }
+  if (only_repairs) return std::vector<Versions>();
   std::reverse(edits.begin(), edits.end());
   return edits;
 }
@@ -478,23 +482,29 @@ Result<std::shared_ptr<const delta::Snapshot>> Target::state(const delta::Snapsh
   const auto known = target.txns.lower_bound(prefix);
   const bool needed =
       progress.had_state() || (known != target.txns.end() && known->first.rfind(prefix, 0) == 0);
-  const auto missing = [&] {
-    return invalid_data(
-        "AUTOCDC_INVALID_STATE.STATE_MISSING",
-        "the state of '{}' ({}) is gone: restore that folder, or run a full refresh of the table "
-        "(--full-refresh {})",
-        dataset_->shown, table.path(), dataset_->shown);
-  };
   if (!exists) {
-    if (needed) return missing();
+    if (needed) return state_missing();
     return std::shared_ptr<const delta::Snapshot>();
   }
   SL_ASSIGN(auto state, newest(table, seen_state_));
-  if (needed && !is_current_state(*state)) return missing();
+  if (needed && !is_current_state(*state)) return state_missing();
   if (is_current_state(*state) && state->property(kStateTargetProperty) != target.metadata.id) {
     return replaced(dataset_->shown, "is not the table its state was made for");
   }
   return state;
+}
+
+Error Target::state_missing() const {
+  return invalid_data(
+      "AUTOCDC_INVALID_STATE.STATE_MISSING",
+      "the state of '{}' ({}) is gone: restore that folder, or run a full refresh of the table "
+      "(--full-refresh {})",
+      dataset_->shown, state_table().path(), dataset_->shown);
+}
+
+void Target::look_on_from(const Target& earlier) {
+  seen_ = earlier.seen_;
+  seen_state_ = earlier.seen_state_;
 }
 
 Result<std::optional<int64_t>> tombstone_seconds(const std::string& property,

@@ -18,6 +18,12 @@
 
 namespace strandline::pipeline {
 
+// What an update knows of a flow of the target.
+struct KnownFlow {
+  std::string name;
+  const FlowCheckpoint* progress;
+};
+
 class Target {
  public:
   // Errors: kCorrupt, kIo.
@@ -32,6 +38,20 @@ class Target {
 
   // Begins the next full refresh; durable when it returns. Errors: those of reading the table, kIo.
   Status begin_refresh();
+
+  // Target, state and the flows' progress are of one moment (target_moment.cc), whatever others
+  // wrote since. flows: all of the pipeline that write the target; the progress of those that are
+  // gone counts, too. Errors (kInvalidData): CHECKPOINT_BEHIND, TARGET_BEHIND, STATE_BEHIND.
+  // AUTOCDC_INVALID_STATE.STATE_MISSING for a state that is gone.
+  Status check_moment(const std::vector<KnownFlow>& flows) const;
+  // Goes on from what an earlier look at the same table has read.
+  void look_on_from(const Target& earlier);
+  // The newest commits of the target and, of a target with a state table, of that. Errors: kIo.
+  Result<TableMarks> marks() const;
+  // What a batch's commit remembers of the moment it belongs to, for check_moment(): its plan and,
+  // of the target's, the newest commit of the state.
+  static void sign_commit(delta::Transaction* transaction, const BatchPlan& plan,
+                          const std::optional<delta::CommitMark>& state = {});
 
   // Name under which a flow's batches are known in the tables' logs.
   std::string app_id(const std::string& flow) const;
@@ -107,7 +127,17 @@ class Target {
   Result<std::vector<Versions>> edits_since(const delta::Snapshot& snapshot,
                                             delta::Version floor) const;
   std::string generation_prefix() const;
+  // The newest full refresh that a table's log or a state's properties know of, -1 for none.
+  int64_t newest_generation(const delta::Snapshot& snapshot) const;
   // The newest snapshot; the one in cache when nothing was committed since.
+  Error state_missing() const;
+  struct Logs;  // the newest snapshots of target and state; null for none
+  Result<Logs> logs() const;
+  bool has_state_table() const;
+  Status check_marks(const Logs& logs, const std::string& flow,
+                     const FlowCheckpoint& progress) const;
+  Status check_batches(const Logs& logs, const KnownFlow& flow) const;
+  Status check_commits(const Logs& logs, const KnownFlow& flow) const;
   static Result<std::shared_ptr<const delta::Snapshot>> newest(
       const delta::Table& table, std::shared_ptr<const delta::Snapshot>& cache);
 

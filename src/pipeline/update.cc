@@ -97,8 +97,10 @@ class Update {
       context_.pipeline_id = identity.id;
       if (!check_flows()) return {};
       for (auto& run : runs_) {
-        if (run->flow().kind != FlowKind::kAutoCdc || check_failures_.count(run.get()) > 0)
+        if (run->flow().kind != FlowKind::kAutoCdc || check_failures_.count(run.get()) > 0 ||
+            blocked_[run->flow().target]) {
           continue;
+        }
         auto program = run->print_program(dialect);
         if (program.ok()) {
           plans.programs.push_back(std::move(*program));
@@ -217,6 +219,8 @@ class Update {
       if (errors.size() == before) known.push_back(runs_.back().get());
     }
     find_selection(&errors);
+    blocked_.assign(context_.graph.datasets.size(), false);
+    failed_.assign(context_.graph.datasets.size(), false);
     SL_ASSIGN(connection_, database->connect());
     context_.connection = connection_.get();
     if (!errors.empty()) {
@@ -340,6 +344,7 @@ class Update {
               flow_definition_details(context_.graph, run->flow()), &run->report());
     }
     if (const auto started = begin_refreshes(); started.ok()) {
+      check_moments();
       recover();
       for (auto& run : runs_) run_flow(*run, log);
     } else {
@@ -445,7 +450,12 @@ class Update {
       run->set_other_flows(others);
     }
     if (options_.dry_run) {
-      for (auto& [run, error] : check_failures_) fail(error);
+      check_moments();
+      for (auto& [run, error] : recover_failures_) fail(explained(error, *run));
+      // What a table of another moment does not fit says nothing.
+      for (auto& [run, error] : check_failures_) {
+        if (!blocked_[run->flow().target]) fail(error);
+      }
     }
     return true;
   }
@@ -489,13 +499,39 @@ class Update {
     return {};
   }
 
-  // Batches that an earlier update left half done come first: nothing else may touch their targets.
-  void recover() {
-    blocked_.assign(context_.graph.datasets.size(), false);
-    failed_.assign(context_.graph.datasets.size(), false);
+  // Whether the log and the state of a flow's target are of the moment that the progress of all
+  // its flows is of.
+  Status check_moment(const FlowRun& first) {
+    std::vector<KnownFlow> flows;
+    for (auto& run : runs_) {
+      if (run->flow().target != first.flow().target) continue;
+      SL_ASSIGN(const auto* progress, run->read_progress());
+      flows.push_back({run->flow().name, progress});
+    }
+    return first.check_moment(flows);
+  }
+
+  // Targets that cannot go on are left alone before anything is written: the first of the flows
+  // into each says why.
+  void check_moments() {
+    std::vector<bool> seen(context_.graph.datasets.size(), false);
     for (auto& run : runs_) {
       const size_t target = run->flow().target;
-      if (!selected_[target] || refreshed_[target] || !run->has_unfinished()) continue;
+      if (!selected_[target] || refreshed_[target] || seen[target]) continue;
+      seen[target] = true;
+      const auto status = check_moment(*run);
+      if (status.ok()) continue;
+      recover_failures_[run.get()] = status.error();
+      blocked_[target] = true;
+    }
+  }
+
+  // Batches that an earlier update left half done come first: nothing else may touch their targets.
+  void recover() {
+    for (auto& run : runs_) {
+      const size_t target = run->flow().target;
+      if (!selected_[target] || refreshed_[target] || blocked_[target] || !run->has_unfinished())
+        continue;
       begin_flow(*run);
       const auto status = run->recover();
       running_ = nullptr;
@@ -523,6 +559,13 @@ class Update {
     if (!context_.spec.of_one_table || at == std::string::npos) return;
     error->message.replace(at, option.size(),
                            "REFRESH STREAMING TABLE " + dataset.name.to_string() + " FULL");
+  }
+
+  // With the flow, its place and the way out in the user's terms.
+  Error explained(const Error& why, const FlowRun& run) const {
+    Error error = of_flow(at_flow(why, run.flow()), run.flow().name);
+    name_full_refresh(&error, context_.graph.datasets[run.flow().target]);
+    return error;
   }
 
   void begin_flow(FlowRun& run) {
@@ -587,11 +630,7 @@ class Update {
       failed_[target] = true;
       if (run.has_unfinished()) blocked_[target] = true;
       Error error = stopped ? cancelled("CANCELED", "the update was stopped; run it again to go on")
-                            : status.error();
-      if (!stopped) {
-        error = of_flow(at_flow(std::move(error), run.flow()), report.name);
-        name_full_refresh(&error, context_.graph.datasets[target]);
-      }
+                            : explained(status.error(), run);
       log.add("flow_progress", "ERROR",
               fmt::format("Flow '{}' has {}.", report.name, report.status),
               flow_progress_details(report), &report, &error);

@@ -29,6 +29,15 @@ Result<ViewSources> ViewSources::find(const std::vector<Source>& sources,
       *why = fmt::format("{} was made anew", source.shown);
       return found;
     }
+    const auto commit = checkpoint.pinned_commits().find(source.key);
+    if (commit != checkpoint.pinned_commits().end()) {
+      SL_ASSIGN(const auto marked,
+                delta::find_marked(*source.table, {before->second, commit->second}, now->second));
+      if (marked != delta::MarkedCommit::kThere) {
+        *why = fmt::format("{} was put back to an earlier version", source.shown);
+        return found;
+      }
+    }
     One one;
     one.source = &source;
     SL_ASSIGN(one.now, source.table->snapshot(now->second));
