@@ -2,6 +2,7 @@
 #pragma once
 
 #include <strandline/program.h>
+#include <strandline/repair.h>
 #include <strandline/strandline.h>
 
 #include <optional>
@@ -43,6 +44,15 @@ struct ChangesArguments {
   EngineOptions engine;
 };
 int changes_command(const ChangesArguments& arguments);
+
+struct RepairArguments {
+  std::string warehouse;  // empty: the one of the current directory
+  RepairOptions repair;
+  bool json = false;
+  EngineOptions engine;
+};
+// Fails where rows are left that no repair can choose between.
+int repair_command(const RepairArguments& arguments);
 
 struct PythonArguments {
   std::string warehouse;  // empty: the one of the current directory

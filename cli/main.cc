@@ -66,6 +66,14 @@ constexpr const char* kChangesExamples = R"(Examples:
 Both ends are inclusive. --follow prints each new commit until Ctrl-C.
 Exit codes: 0 done, 1 the feed cannot be read, 2 invalid arguments.)";
 
+constexpr const char* kRepairExamples = R"(Examples:
+  strandline repair users_current
+  strandline repair users_current --apply
+
+Without --apply it shows which rows of an AUTO CDC target stand there more than once, equal in all
+columns, and changes nothing. With it each of them stays once, in one commit.
+Exit codes: 0 done, 1 it failed or rows of one primary key differ, 2 invalid arguments.)";
+
 constexpr const char* kPythonExamples = R"(Examples:
   strandline python report.py
   strandline python --warehouse lake report.py 2026-01
@@ -167,6 +175,7 @@ struct Arguments {
   SqlArguments sql;
   EventsArguments events;
   ChangesArguments changes;
+  RepairArguments repair;
   PythonArguments python;
   std::string changes_to;
   bool continuous = false;
@@ -201,6 +210,7 @@ struct Program {
   CLI::App* init = nullptr;
   CLI::App* events = nullptr;
   CLI::App* changes = nullptr;
+  CLI::App* repair = nullptr;
   CLI::App* python = nullptr;
 };
 
@@ -311,6 +321,19 @@ void declare(Program& program, Arguments& arguments) {
   add_engine_options(program.changes, arguments);
   program.changes->footer(kChangesExamples);
 
+  program.repair =
+      app.add_subcommand("repair", "Take rows away that an AUTO CDC target has more than once");
+  program.repair
+      ->add_option("table", arguments.repair.repair.table,
+                   "Table, as in SQL: name, schema.name or delta.`/path`")
+      ->required();
+  program.repair->add_flag("--apply", arguments.repair.repair.apply,
+                           "Do it; without it the rows are only shown");
+  program.repair->add_option("--warehouse", arguments.repair.warehouse, "Directory of the tables");
+  program.repair->add_flag("--json", arguments.json, "Print what is found as one JSON object");
+  add_engine_options(program.repair, arguments);
+  program.repair->footer(kRepairExamples);
+
   program.python = app.add_subcommand("python", "Run a Python script over a warehouse");
   program.python->add_option("--warehouse", arguments.python.warehouse, "Directory of the tables");
   program.python->add_option("file", arguments.python.file, "The script")->required();
@@ -361,7 +384,7 @@ bool wants_json(int argc, char** argv) {
   bool run = false;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
-    if (word == "run" || word == "plan") run = true;
+    if (word == "run" || word == "plan" || word == "repair") run = true;
     if (run && word == "--json") return true;
   }
   return false;
@@ -385,7 +408,7 @@ int run_main(int argc, char** argv) {
     return usage_error(chosen(), error.what(), json);
   }
   for (const auto* app : {&program.app, program.run, program.plan, program.sql, program.init,
-                          program.events, program.changes}) {
+                          program.events, program.changes, program.repair}) {
     const auto extras = app->remaining();
     if (!extras.empty()) return usage_error(*app, explain_extra(*app, extras.front()), json);
   }
@@ -469,6 +492,11 @@ int run_main(int argc, char** argv) {
     changes.format = format;
     changes.engine = engine;
     return changes_command(changes);
+  }
+  if (program.repair->parsed()) {
+    arguments.repair.json = arguments.json;
+    arguments.repair.engine = engine;
+    return repair_command(arguments.repair);
   }
   print_err("{}", program.app.help());
   return kUsage;

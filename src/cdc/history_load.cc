@@ -275,17 +275,23 @@ void HistoryProgram::load_rows() {
     check("load", sql, "AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS",
           "table " + plan_.target + " has " + what);
   };
-  if (is_bitemporal()) return;
-  const std::string start = is_scd1() ? "" : ", start_seq";
+  const std::string start = is_scd1()         ? ""
+                            : is_bitemporal() ? ", start_seq, start_sys"
+                                              : ", start_seq";
   invalid(fmt::format("SELECT count(*), min({}) FROM (SELECT {}{} FROM {} GROUP BY ALL HAVING "
                       "count(*) > 1) AS d",
                       keys_text("d"), keys(), start, table("rows")),
           is_scd1()
-              ? "more than one row for {count} of its keys, for example {example}: an SCD TYPE "
-                "1 table has one row for a key; delete the others"
-              : "two rows of one __START_AT for {count} of its keys, for example {example}: "
-                "delete one of them");
-  if (is_scd1()) return;
+              ? "more than one row for {count} of its keys, for example {example}, and an SCD TYPE "
+                "1 table has one row for a key" +
+                    repair_advice(plan_)
+          : is_bitemporal()
+              ? "two rows of one __START_AT and __SYSTEM_START_AT for {count} of its keys, for "
+                "example {example}" +
+                    repair_advice(plan_)
+              : "two rows of one __START_AT for {count} of its keys, for example {example}" +
+                    repair_advice(plan_));
+  if (is_scd1() || is_bitemporal()) return;
   invalid(fmt::format("SELECT count(*), min({}) FROM {} AS p WHERE stop_seq IS NOT NULL AND "
                       "start_seq IS NOT NULL AND {} <= {}",
                       keys_text("p"), table("rows"), order("stop_seq"), order("start_seq")),

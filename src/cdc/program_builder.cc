@@ -17,6 +17,11 @@ constexpr const char* kState = "__strandline_state";
 
 }  // namespace
 
+std::string repair_advice(const Plan& plan) {
+  return ": `strandline repair " + plan.target +
+         "` shows them, and with --apply leaves one of those that are equal in all columns";
+}
+
 ProgramBuilder::ProgramBuilder(const Dialect& dialect, const Plan& plan,
                                const BatchRelations& relations, const ProgramOptions& options)
     : ValueText(dialect), plan_(plan), relations_(relations), options_(options) {

@@ -23,6 +23,9 @@ inline constexpr const char* kLeaveOut =
     "(SELECT * FROM STREAM ... WHERE ... IS NOT NULL), or drop such upserts with an expectation of "
     "the target: CONSTRAINT name EXPECT (... IS NOT NULL) ON VIOLATION DROP ROW";
 
+// The way out of a table that has rows of one primary key more than once, as the end of a message.
+std::string repair_advice(const Plan& plan);
+
 class ProgramBuilder : protected ValueText {
  public:
   ProgramBuilder(const Dialect& dialect, const Plan& plan, const BatchRelations& relations,

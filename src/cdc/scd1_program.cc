@@ -161,8 +161,10 @@ FROM (
                     arg("decided", table("decided"))),
         "AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS",
         "table " + plan_.target +
-            " has more than one row for {count} of its keys, for example {example}: an SCD TYPE 1 "
-            "table has one row for a key; delete the others",
+            " has more than one row for {count} of its keys, for example {example}, and an SCD "
+            "TYPE "
+            "1 table has one row for a key" +
+            repair_advice(plan_),
         fmt::format("SELECT (SELECT count(*) FROM {}) - (SELECT count(*) FROM {} WHERE place = 1)",
                     table("decided"), table("ranked")));
   }

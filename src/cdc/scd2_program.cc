@@ -211,8 +211,8 @@ FROM linked)",
                       table("line")),
           "AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS",
           "table " + plan_.target +
-              " has two rows of one __START_AT for {count} of its keys, for example {example}: "
-              "delete one of them");
+              " has two rows of one __START_AT for {count} of its keys, for example {example}" +
+              repair_advice(plan_));
   }
 
   // Prints the timeline of some keys again, where a verdict changes it.

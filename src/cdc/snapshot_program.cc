@@ -241,13 +241,13 @@ FROM {differences})",
     const std::string uneven = fmt::format(
         "SELECT (snapshot_rows - fresh) - (target_rows - gone) FROM {}", table("counts"));
     check("validate", repeated_keys(snapshot_), code, message, uneven);
-    check("validate", repeated_keys(current_rows()), "AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS",
-          "table " + plan_.target +
-              " has more than one current row for {count} of its keys, for example {example}: " +
-              to_string(plan_.scd_type) + " has one" +
-              (keeps_history() ? " whose __END_AT is null" : " row for a key") +
-              "; delete the others",
-          facts_.doubts_target ? "" : uneven);
+    check(
+        "validate", repeated_keys(current_rows()), "AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS",
+        "table " + plan_.target +
+            " has more than one current row for {count} of its keys, for example {example}, and " +
+            to_string(plan_.scd_type) + " has one" +
+            (keeps_history() ? " whose __END_AT is null" : " row for a key") + repair_advice(plan_),
+        facts_.doubts_target ? "" : uneven);
   }
 
   // Rows of the snapshot and current rows of the table that found each other are as many on both
@@ -277,8 +277,8 @@ FROM {differences})",
                     keys_text("d"), spans(), keys("d")),
         code,
         "table " + plan_.target +
-            " has two rows of one __START_AT for {count} of its keys, for example {example}: "
-            "delete one of them");
+            " has two rows of one __START_AT for {count} of its keys, for example {example}" +
+            repair_advice(plan_));
     check(
         "validate",
         fmt::format("SELECT count(*), min({}) FROM {} AS d SEMI JOIN {} AS n ON {} AND n.here AND "

@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "cdf/stream.h"
 #include "duck/change_range.h"
-#include "duck/delta_io.h"
 #include "engine/handles.h"
+#include "engine/open_context.h"
 #include "engine/table_changes.h"
 
 namespace strandline {
@@ -17,29 +17,16 @@ namespace {
 class TableChangeReader final : public ChangeReader {
  public:
   Status start(const SessionOptions& session, const ChangeReaderOptions& options) {
-    SL_ASSIGN(database_, duck::Database::open(
-                             {session.engine.memory_limit_bytes, session.engine.threads, ""}));
-    SL_ASSIGN(connection_, database_->connect());
-    context_.connection = connection_.get();
-    context_.store = storage::make_local_store();
-    context_.parquet = duck::make_parquet_port(database_);
-    context_.directory =
-        session.directory.empty() ? std::filesystem::current_path().string() : session.directory;
-    if (!session.catalog.empty()) context_.defaults.catalog = session.catalog;
-    if (!session.schema.empty()) context_.defaults.schema = session.schema;
-    if (!session.warehouse.empty()) {
-      SL_ASSIGN(warehouse_,
-                catalog::Warehouse::open(context_.store, context_.parquet, session.warehouse));
-      context_.warehouse = warehouse_.get();
-    }
-    SL_ASSIGN(auto table, feed_table(context_, options.table));
+    SL_ASSIGN(opened_, OpenContext::open(session));
+    const Context& context = opened_->context;
+    SL_ASSIGN(auto table, feed_table(context, options.table));
     table_ = std::make_unique<delta::Table>(std::move(table));
     SL_ASSIGN(const auto newest, table_->snapshot());
     definition_ = cdf::without_files(*newest);
     options_.max_files = options.max_files;
     if (!options.checkpoint.empty()) {
-      SL_ASSIGN(checkpoint_, context_.absolute_path(options.checkpoint));
-      const auto text = context_.store->read(checkpoint_);
+      SL_ASSIGN(checkpoint_, context.absolute_path(options.checkpoint));
+      const auto text = context.store->read(checkpoint_);
       if (text.ok()) {
         SL_ASSIGN(given_, cdf::parse_offset(*text));
         return {};
@@ -49,7 +36,7 @@ class TableChangeReader final : public ChangeReader {
     if (options.from == "latest") {
       options_.start = cdf::FromLatest{};
     } else if (options.from) {
-      SL_ASSIGN(const auto bound, duck::parse_bound(*connection_, *options.from));
+      SL_ASSIGN(const auto bound, duck::parse_bound(*context.connection, *options.from));
       options_.start = bound;
     }
     SL_ASSIGN(given_, cdf::first_offset(*table_, options_));
@@ -65,8 +52,8 @@ class TableChangeReader final : public ChangeReader {
       SL_ASSIGN(auto made, ChangeQueries::of(*table_, batch.plan));
       // The stream may outlive this reader.
       const auto queries = std::make_shared<ChangeQueries>(std::move(made));
-      const auto next = [queries,
-                         database = database_]() -> Result<std::unique_ptr<duck::RowReader>> {
+      const auto next =
+          [queries, database = opened_->database]() -> Result<std::unique_ptr<duck::RowReader>> {
         SL_ASSIGN(auto connection, database->connect());
         SL_ASSIGN(const auto query, queries->next(*connection));
         if (!query) return std::unique_ptr<duck::RowReader>();
@@ -83,16 +70,13 @@ class TableChangeReader final : public ChangeReader {
 
   Status commit() override {
     if (checkpoint_.empty()) return {};
-    SL_TRY(context_.store->make_directories(
-        std::filesystem::path(checkpoint_).parent_path().string()));
-    return context_.store->put(checkpoint_, cdf::print_offset(given_));
+    const auto& store = opened_->context.store;
+    SL_TRY(store->make_directories(std::filesystem::path(checkpoint_).parent_path().string()));
+    return store->put(checkpoint_, cdf::print_offset(given_));
   }
 
  private:
-  std::shared_ptr<duck::Database> database_;
-  std::unique_ptr<duck::Connection> connection_;
-  std::shared_ptr<catalog::Warehouse> warehouse_;
-  Context context_;
+  std::unique_ptr<OpenContext> opened_;
   std::unique_ptr<delta::Table> table_;
   std::shared_ptr<const delta::Snapshot> definition_;
   cdf::StreamOptions options_;

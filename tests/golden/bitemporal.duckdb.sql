@@ -22,6 +22,9 @@ SELECT DISTINCT c0 FROM __strandline_cdc_events WHERE kind <> 2;
 -- make __strandline_cdc_rows
 SELECT r.* FROM (SELECT CAST(__strandline_target."id" AS BIGINT) AS c0, CAST(__strandline_target."name" AS VARCHAR) AS c1, __strandline_target."__START_AT" AS start_seq, __strandline_target."__END_AT" AS stop_seq, __strandline_target."__SYSTEM_START_AT" AS start_sys, __strandline_target."__SYSTEM_END_AT" AS stop_sys, __strandline_target.__strandline_file AS row_file, __strandline_target.__strandline_row AS row_pos, __strandline_target.__strandline_row_id AS row_id FROM target AS __strandline_target) AS r SEMI JOIN __strandline_cdc_keys AS k ON r.c0 = k.c0;
 
+-- check AUTOCDC_INVALID_STATE.INVALID_TARGET_ROWS
+SELECT count(*), min(concat_ws(', ', 'id = ' || coalesce(CAST(d.c0 AS VARCHAR), 'NULL'))) FROM (SELECT c0, start_seq, start_sys FROM __strandline_cdc_rows GROUP BY ALL HAVING count(*) > 1) AS d;
+
 -- make __strandline_cdc_entries
 SELECT c0, c1, seq, sys, CAST(kind AS TINYINT) AS kind, CAST(2 AS TINYINT) AS src, nulls AS nulls, CAST(0 AS TINYINT) AS stored, CAST(NULL AS INTEGER) AS row_file, CAST(NULL AS BIGINT) AS row_pos FROM __strandline_cdc_events WHERE kind <> 2;
 
