@@ -329,6 +329,12 @@ std::string DuckdbPrinter::call(const Expr& node, const Call& call) {
     return "";
   }
   const bool aggregate = function->kind == FunctionKind::kAggregate;
+  if (!captures_.empty() && (aggregate || function->kind == FunctionKind::kWindow)) {
+    auto captures = std::exchange(captures_, {});
+    std::string text = this->call(node, call);
+    captures_ = std::move(captures);
+    return captured(std::move(text), std::nullopt);
+  }
   if (!aggregate && function->kind != FunctionKind::kWindow && call.over) {
     fail(invalid_argument("UNSUPPORTED_EXPR_FOR_WINDOW",
                           "{} is not a window function: OVER has no meaning there", call.name.text),
@@ -796,6 +802,14 @@ std::string DuckdbPrinter::collection_special(const Expr& node, const Call& call
 
 namespace {
 
+// Whether a call is computed of several rows: count(*) names no column, and is one to the engine.
+bool is_over_rows(const Call& call) {
+  bool known = false;
+  const Function* function = find_function(call.name.text, call.args.size(), &known);
+  return function != nullptr &&
+         (function->kind == FunctionKind::kAggregate || function->kind == FunctionKind::kWindow);
+}
+
 // Whether a lambda's body reads more than the names that are bound in it.
 bool reads_outside(const Expr& node, const std::vector<std::string>& bound) {
   const auto is_bound = [&](const std::string& name) {
@@ -803,6 +817,7 @@ bool reads_outside(const Expr& node, const std::vector<std::string>& bound) {
                        [&](const std::string& other) { return same_name(other, name); });
   };
   if (const auto* column = node.as<ColumnRef>()) return !is_bound(column->parts[0]);
+  if (const auto* call = node.as<Call>(); call != nullptr && is_over_rows(*call)) return true;
   std::vector<std::string> inner = bound;
   if (const auto* lambda = node.as<Lambda>())
     inner.insert(inner.end(), lambda->params.begin(), lambda->params.end());
