@@ -265,13 +265,12 @@ Result<ReadPlan> ScanBuilder::plan_columns(const FileLayout& layout) const {
       key = fmt::format("{}", id);
     }
     const std::string name = plan.add(key, engine_type(column.in_file));
-    std::string value =
-        unfiltered(to_logical(name, column.field.type, mode_, column.rebuild), column.field.type);
+    std::string value = to_logical(name, column.field.type, mode_, column.rebuild);
     // The engine would cast a filter's constants to the narrower type of old files, where
-    // 06:00 becomes midnight and 1.5 becomes 2: what it cannot see through it does not push down.
-    if (delta::has_field_metadata(Schema{{*field}}, "delta.typeChanges")) {
-      value = fmt::format("coalesce({}, NULL)", value);
-    }
+    // 06:00 becomes midnight and 1.5 becomes 2.
+    value = delta::has_field_metadata(Schema{{*field}}, "delta.typeChanges")
+                ? out_of_reach(value)
+                : unfiltered(value, column.field.type);
     plan.expressions.push_back(std::move(value));
   }
   if (options_.with_row_ids) {

@@ -4,13 +4,16 @@
 
 namespace strandline::duck {
 
+std::string out_of_reach(const std::string& value) {
+  return fmt::format("CASE WHEN {0} IS NOT NULL THEN {0} END", value);
+}
+
 std::string unfiltered(const std::string& column, const DataType& type) {
   switch (type.id) {
     case TypeId::kBinary:
-      return fmt::format("({} || ''::BLOB)", column);
     case TypeId::kFloat:
     case TypeId::kDouble:
-      return fmt::format("(-(-{}))", column);
+      return out_of_reach(column);
     default:
       return column;  // members of a struct are compared with values alone
   }

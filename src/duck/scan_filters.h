@@ -8,10 +8,14 @@
 
 namespace strandline::duck {
 
+// The value of a column, by an expression through which the engine passes neither conditions nor
+// what a join has found on to the reader. Of coalesce(c, NULL) it knows that it is the column.
+std::string out_of_reach(const std::string& value);
+
 // A column of a Parquet file, by its text, so that no condition and no join on it reaches the
-// reader: of BINARY and floating types, whose bloom filters the reader asks for the bytes of
+// reader: of BINARY and floating types, whose Bloom filters the reader asks for the bytes of
 // another spelling (an escaped text, 0.0 for -0.0) and then passes over rows that match. The value
-// is exactly the column's. The engine must not see that: coalesce(c, NULL) is the column to it.
+// is exactly the column's.
 std::string unfiltered(const std::string& column, const DataType& type);
 
 }  // namespace strandline::duck

@@ -189,6 +189,11 @@ def test_conditions_on_files_of_other_programs(foreign, tmp_path, writer):
     path = next(foreign[writer].glob("*.parquet"))
     files = f"read_files('{path}', format => 'parquet')"
     assert {condition: count(tmp_path, condition, files) for condition in CONDITIONS} == CONDITIONS
+    # One row to join with is a condition that the engine makes while the statement runs.
+    sql_text(tmp_path, "CREATE TABLE k AS SELECT unhex('cd01') AS b, CAST(0 AS DOUBLE) AS d, CAST(0 AS FLOAT) AS f")
+    for column, rows in {"b": 5000, "d": 3999, "f": 3999}.items():
+        joined = query(tmp_path, f"SELECT count(*) AS n FROM {files} AS t JOIN k ON t.{column} = k.{column}")
+        assert joined == [{"n": rows}], column
 
 
 def test_changes_of_a_table_of_another_program(tmp_path):
