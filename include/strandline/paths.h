@@ -1,9 +1,9 @@
 // Paths as users write them.
 #pragma once
 
-#include <string>
-
 #include <strandline/result.h>
+
+#include <string>
 
 namespace strandline {
 
