@@ -69,6 +69,10 @@ class Connection {
   virtual double progress() = 0;
 };
 
+// Tells every text of this process that goes to the engine, before it does, for tests that look at
+// what is asked of it; an empty observer ends that. Called from any thread, not by two at once.
+void observe_statements(std::function<void(const std::string& sql)> observer);
+
 // 'it''s' and "odd ""name""".
 std::string quote_literal(const std::string& text);
 std::string quote_name(const std::string& name);

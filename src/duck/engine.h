@@ -73,6 +73,9 @@ Error engine_error(duckdb_error_type type, const char* message);
 Error engine_error(duckdb_result* result);
 
 // The C connection behind a Connection.
+// Tells the observer of statements, if there is one, what goes to the engine next.
+void tell_observer(const std::string& sql);
+
 duckdb_connection raw(Connection& connection);
 
 // Makes a function of one value for each row known to the connection's database. Errors: kInternal.

@@ -299,7 +299,8 @@ class CheckpointReader {
   CheckpointReader(Connection& connection, const std::string& path)
       : connection_(connection),
         path_(path),
-        source_(fmt::format("read_parquet({}, hive_partitioning = false)", path_literal(path))) {}
+        source_(fmt::format("read_parquet({}, hive_partitioning = false, can_have_nan = true)",
+                            path_literal(path))) {}
 
   Status read(delta::CheckpointVisitor* visitor) {
     auto columns = connection_.describe("SELECT * FROM " + source_);

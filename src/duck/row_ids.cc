@@ -298,7 +298,7 @@ std::string RowIdReader::value_of(const std::vector<std::string>& names) {
 std::string RowIdReader::select(const std::string& file, const std::string& paths) const {
   return fmt::format(
       "SELECT sl_take_row_id({}, {}, file_row_number, {}, {}) AS taken FROM read_parquet([{}], "
-      "schema = MAP {{{}}}, hive_partitioning = false)",
+      "schema = MAP {{{}}}, hive_partitioning = false, can_have_nan = true)",
       set_, file, id_, version_, paths, stored_);
 }
 

@@ -69,6 +69,7 @@ class StreamReader final : public RowReader {
 
   Status start(const std::string& sql) {
     duckdb_connection const raw_connection = raw(*connection_);
+    tell_observer(sql);
     if (duckdb_prepare(raw_connection, sql.c_str(), prepared_.out()) != DuckDBSuccess)
       return engine_error(DUCKDB_ERROR_INVALID, duckdb_prepare_error(prepared_.get()));
     duckdb_connection_get_arrow_options(raw_connection, options_.out());

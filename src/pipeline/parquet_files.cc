@@ -244,10 +244,11 @@ Result<std::string> parquet_relation(const FilesToRead& read, const Schema& sche
 Result<Schema> parquet_columns(const FilesToRead& read) {
   SL_ASSIGN(const auto files, without_empty(read.store, read.files));
   if (files.empty()) return Schema();
-  SL_ASSIGN(const auto columns, describe_files(read, files,
-                                               fmt::format("read_parquet({}, union_by_name=true, "
-                                                           "hive_partitioning=false)",
-                                                           path_list(files))));
+  SL_ASSIGN(const auto columns,
+            describe_files(read, files,
+                           fmt::format("read_parquet({}, union_by_name=true, "
+                                       "hive_partitioning=false, can_have_nan=true)",
+                                       path_list(files))));
   SL_TRY(check_parquet_names(read.connection, files, columns, nullptr));
   SL_TRY(check_parquet_values(read.connection, files, columns, nullptr));
   SL_ASSIGN(const auto instants, columns_of_int96(read.connection, files, columns));

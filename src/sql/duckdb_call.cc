@@ -407,6 +407,7 @@ std::string DuckdbPrinter::sum(const Call& call) {
   const std::string value = number(call.args[0], nullptr);
   const std::string distinct = call.distinct ? "DISTINCT " : "";
   const DataType type = summed_type(call);
+  if (type.id == TypeId::kDecimal) return decimal_sum(call, value, type);
   if (const DataType result = sum_type(type); result.id != TypeId::kVoid) {
     const bool single = type.id == TypeId::kFloat;
     return fmt::format("CAST(sum({}{}){} AS {})", distinct,
@@ -419,6 +420,25 @@ std::string DuckdbPrinter::sum(const Call& call) {
       "cast_to_type(sum({0}CASE WHEN typeof({1}) = 'FLOAT' THEN error('[UNSUPPORTED_CONSTRUCT] sum "
       "of a FLOAT is not supported: cast it to DOUBLE') ELSE {1} END){2}, {3} + CAST(0 AS BIGINT))",
       distinct, value, suffix(call), sample);
+}
+
+// The engine counts in 128 bits and begins anew behind the last number, which the sum of doubles
+// tells: it lies far beyond 38 digits.
+std::string DuckdbPrinter::decimal_sum(const Call& call, const std::string& value,
+                                       const DataType& type) {
+  const std::string of = call.distinct ? "DISTINCT " : "";
+  const std::string result = duckdb_type(sum_type(type));
+  const std::string sum = fmt::format("sum({}{}){}", of, value, suffix(call));
+  constexpr int kSafeDigits = 28;  // ten thousand million rows of so many are no more than 38
+  if (type.precision <= kSafeDigits) return fmt::format("CAST({} AS {})", sum, result);
+  const std::string about = fmt::format("sum({}CAST({} AS DOUBLE)){}", of, value, suffix(call));
+  const std::string most = std::string(static_cast<size_t>(38 - type.scale), '9') + "." +
+                           std::string(static_cast<size_t>(type.scale), '9');
+  return fmt::format(
+      "CASE WHEN abs({0}) > 1.5e{1} OR abs({2}) > CAST('{3}' AS DECIMAL(38, {4})) THEN "
+      "error('[NUMERIC_VALUE_OUT_OF_RANGE] the sum has more than 38 digits: cast to DOUBLE, or to "
+      "decimals of fewer digits after the point') ELSE CAST({2} AS {5}) END",
+      about, 38 - type.scale, sum, most, type.scale, result);
 }
 
 DataType DuckdbPrinter::summed_type(const Call& call) {
@@ -446,7 +466,8 @@ std::string DuckdbPrinter::average(const Call& call) {
   }
   if (result.id == TypeId::kDecimal) {
     const std::string count = aggregate("count", value);
-    return decimals(BinaryOp::kDivide, result, false, aggregate("sum", value),
+    return decimals(BinaryOp::kDivide, result, false,
+                    type.precision > 28 ? decimal_sum(call, value, type) : aggregate("sum", value),
                     fmt::format("nullif({}, 0)", count));
   }
   // A decimal's average has four more digits; that of anything else is a DOUBLE, as ceil of it is.
@@ -523,6 +544,12 @@ std::string DuckdbPrinter::aggregate_special(const Expr& node, const Call& call)
       return "";
     }
     const OrderItem& item = call.within_group[0];
+    // From the top, 0 is the end for the engine: it tells the direction by the sign.
+    const auto share = literal_text(*call.args[0]);
+    const bool is_first = share && share->find_first_of("123456789") == std::string::npos &&
+                          share->find('0') != std::string::npos;
+    if (item.descending && is_first)
+      return fmt::format("{}(1) WITHIN GROUP (ORDER BY {}){}", name, expr(item.expr), suffix(call));
     return fmt::format("{}({}) WITHIN GROUP (ORDER BY {}{}){}", name, expr(call.args[0]),
                        expr(item.expr), item.descending ? " DESC" : "", suffix(call));
   }
@@ -606,6 +633,7 @@ std::string DuckdbPrinter::time_special(const Expr& node, const Call& call) {
                        expr(call.args[0]), *pattern);
   }
   if (name == "date_trunc" || name == "trunc") {
+    // In a list of one: a comparison with what no unit begins at is not null for null otherwise.
     const size_t unit_index = name == "trunc" ? 1 : 0;
     const std::optional<std::string> unit = constant_argument(call, unit_index, "a unit");
     if (!unit) return "";
@@ -617,8 +645,9 @@ std::string DuckdbPrinter::time_special(const Expr& node, const Call& call) {
       return "";
     }
     if (name == "trunc")
-      return fmt::format("CAST(date_trunc('{}', {}) AS DATE)", duckdb_unit, as_date(call.args[0]));
-    return fmt::format("date_trunc('{}', CAST({} AS TIMESTAMPTZ))", duckdb_unit,
+      return fmt::format("CAST(list_extract([date_trunc('{}', {})], 1) AS DATE)", duckdb_unit,
+                         as_date(call.args[0]));
+    return fmt::format("list_extract([date_trunc('{}', CAST({} AS TIMESTAMPTZ))], 1)", duckdb_unit,
                        expr(call.args[1]));
   }
   if (name == "date_part" || name == "datepart") {
@@ -958,6 +987,12 @@ std::string DuckdbPrinter::rounded(const Call& call) {
       call.args.size() == 2 ? fmt::format("CAST({} AS INTEGER)", expr(call.args[1])) : "0";
   const std::string away = call.args.size() == 2 ? fmt::format("round({}, {})", value, scale)
                                                  : fmt::format("round({})", value);
+  const TypeId whole = type_of(*argument).id;
+  // The engine rounds within the type, past its end.
+  if (is_integer(whole) && call.args.size() == 2) {
+    return fmt::format("CAST({}(CAST({} AS HUGEINT), {}) AS {})", even ? "round_even" : "round",
+                       value, scale, duckdb_type(DataType::primitive(whole)));
+  }
   const std::string exact =
       even ? fmt::format("cast_to_type(round_even({}, {}), {})", value, scale, away) : away;
   const std::string shortest =

@@ -70,6 +70,8 @@ class DuckdbPrinter {
   std::string print(const Expr& node);
   // What must be a BOOLEAN: the engine would take numbers and text as well.
   std::string condition(const ExprPtr& node);
+  // The same where null leaves a row out as false does: WHERE, ON and their kin.
+  std::string filter(const ExprPtr& node);
   std::string literal(const Expr& node, const Literal& literal);
   std::string column(const Expr& node, const ColumnRef& column);
   std::string ordered_column(const ColumnRef& column);
@@ -219,6 +221,8 @@ class DuckdbPrinter {
   std::string aggregate_special(const Expr& node, const Call& call);
   void check_merged(const Call& call);
   std::string sum(const Call& call);
+  // sum(value) of decimals, an error where it has more digits than decimals have.
+  std::string decimal_sum(const Call& call, const std::string& value, const DataType& type);
   // The type of the argument of sum or avg, which must be a number.
   DataType summed_type(const Call& call);
   std::string average(const Call& call);
@@ -264,6 +268,7 @@ class DuckdbPrinter {
   std::shared_ptr<const Select> last_select_;  // as it was printed; null: as it was given
   const Select* ordered_ = nullptr;  // whose ORDER BY is printed: names of its list come first
   bool computes_order_ = false;      // by an expression, not a name alone
+  bool is_filter_ = false;           // what is printed next is, see filter()
   bool sorts_parts_ = false;         // whether sortable() had to do with parts
   bool asks_ = true;                 // whether the describer may be asked
   // Types of a set operation's columns by its text: its sides need not be asked for again.

@@ -249,6 +249,13 @@ std::string DuckdbPrinter::list(const std::vector<ExprPtr>& items) {
   return result;
 }
 
+std::string DuckdbPrinter::filter(const ExprPtr& node) {
+  is_filter_ = true;
+  std::string text = condition(node);
+  is_filter_ = false;
+  return text;
+}
+
 std::string DuckdbPrinter::condition(const ExprPtr& node) {
   const std::string text = expr(node);
   const TypeId type = known_type(*node);
@@ -417,6 +424,9 @@ std::string DuckdbPrinter::expr(const Expr& node) {
 
 // Only passes on, so that its frame stays small: it stands in every level of a deep tree.
 std::string DuckdbPrinter::print(const Expr& node) {
+  const auto* chained = node.as<Binary>();
+  if (chained == nullptr || (chained->op != BinaryOp::kAnd && chained->op != BinaryOp::kOr))
+    is_filter_ = false;
   if (const auto* constant = node.as<Literal>()) return literal(node, *constant);
   if (const auto* reference = node.as<ColumnRef>()) return column(node, *reference);
   if (node.as<Star>() != nullptr) {
@@ -817,8 +827,24 @@ std::string DuckdbPrinter::remainder(const Binary& binary) {
   return fmt::format("CAST({} // {} AS BIGINT)", left, divisor);
 }
 
+namespace {
+
+// a IS NULL AND b IS NULL, which is never null.
+bool are_both_null(const Expr& node) {
+  const auto* both = node.as<Binary>();
+  if (both == nullptr || both->op != BinaryOp::kAnd) return false;
+  const auto is_null = [](const ExprPtr& side) {
+    const auto* test = side->as<Is>();
+    return test != nullptr && test->what == IsWhat::kNull && !test->negated;
+  };
+  return is_null(both->left) && is_null(both->right);
+}
+
+}  // namespace
+
 // a AND b AND c, without recursion on the left side.
 std::string DuckdbPrinter::chain(const Binary& binary) {
+  const bool filters = std::exchange(is_filter_, false);
   std::vector<ExprPtr> terms = {binary.right};
   ExprPtr left = binary.left;
   while (const auto* next = left->as<Binary>()) {
@@ -827,11 +853,25 @@ std::string DuckdbPrinter::chain(const Binary& binary) {
     left = next->left;
   }
   terms.push_back(left);
+  // Of a = b OR a IS NULL AND b IS NULL the engine makes a test that is never null.
+  if (binary.op == BinaryOp::kOr && !filters) {
+    std::string nulls;
+    std::string others;
+    for (auto term = terms.rbegin(); term != terms.rend(); ++term) {
+      std::string& part = are_both_null(**term) ? nulls : others;
+      part += (part.empty() ? "" : " OR ") + condition(*term);
+    }
+    if (nulls.empty()) return "(" + others + ")";
+    return fmt::format("CASE WHEN {} THEN true ELSE {} END", nulls,
+                       others.empty() ? "false" : others);
+  }
   std::string result;
   for (auto term = terms.rbegin(); term != terms.rend(); ++term) {
     result += result.empty() ? "(" : fmt::format(" {} ", operator_text(binary.op));
+    is_filter_ = filters && binary.op == BinaryOp::kAnd;
     result += binary.op == BinaryOp::kConcat ? concat_part(**term) : condition(*term);
   }
+  is_filter_ = false;
   return result + ")";
 }
 
@@ -1238,7 +1278,15 @@ std::string DuckdbPrinter::window(const WindowSpec& spec) {
   std::string result;
   const auto add = [&](const std::string& part) { result += (result.empty() ? "" : " ") + part; };
   if (spec.base) add(duckdb_name(spec.base->text));
-  if (!spec.partition_by.empty()) add("PARTITION BY " + list(spec.partition_by));
+  if (!spec.partition_by.empty()) {
+    // Of one that is named twice the engine makes the partitions of another window.
+    std::vector<std::string> keys;
+    for (const ExprPtr& key : spec.partition_by) {
+      std::string text = expr(key);
+      if (std::find(keys.begin(), keys.end(), text) == keys.end()) keys.push_back(std::move(text));
+    }
+    add(fmt::format("PARTITION BY {}", fmt::join(keys, ", ")));
+  }
   // Without both the engine streams, which gives rows twice and other frames' values
   // (docs/engine-faults.md).
   if (!spec.base && spec.partition_by.empty() && spec.order_by.empty()) add("PARTITION BY 1");

@@ -231,18 +231,18 @@ std::string DuckdbPrinter::select(const Select& given) {
     generates = &generated->name;
   }
   if (selection.from) result += " FROM " + from;
-  if (selection.where) result += " WHERE " + condition(selection.where);
+  if (selection.where) result += " WHERE " + filter(selection.where);
   if (selection.group_by_all) result += " GROUP BY ALL";
   if (!selection.group_by.empty() || !selection.groupings.empty())
     result += " GROUP BY " + group_by(selection);
   scopes_.back().sees_names = true;
-  if (selection.having) result += " HAVING " + condition(selection.having);
+  if (selection.having) result += " HAVING " + filter(selection.having);
   for (size_t i = 0; i < selection.windows.size(); ++i) {
     const NamedWindow& named = selection.windows[i];
     result += fmt::format("{}{} AS {}", i == 0 ? " WINDOW " : ", ", duckdb_name(named.name.text),
                           window(named.spec));
   }
-  if (selection.qualify) result += " QUALIFY " + condition(selection.qualify);
+  if (selection.qualify) result += " QUALIFY " + filter(selection.qualify);
   scopes_.pop_back();
   last_from_ = from;
   last_select_ = written_out;
@@ -389,7 +389,7 @@ std::string DuckdbPrinter::join(const Join& node) {
                                    join_words(kind), node.lateral ? "LATERAL " : "", right);
   if (node.on) {
     scopes_.push_back(Scope{fmt::format("{} CROSS JOIN {}", left, right)});
-    result += " ON " + condition(node.on);
+    result += " ON " + filter(node.on);
     scopes_.pop_back();
   }
   if (node.lateral && kind == JoinKind::kLeft && !node.on) result += " ON true";
