@@ -393,6 +393,7 @@ Result<std::shared_ptr<Database>> Database::open(const DatabaseOptions& options)
   SL_TRY(register_zero_signs_functions(raw(*connection), database->zero_signs()));
   SL_TRY(register_json_fields_function(raw(*connection)));
   SL_TRY(register_text_lines_function(raw(*connection)));
+  SL_TRY(register_json_decimals_function(raw(*connection)));
   SL_TRY(register_boolean_only(raw(*connection)));
   SL_TRY(register_decimal_functions(raw(*connection)));
   SL_TRY(register_double_text(raw(*connection)));

@@ -1,10 +1,15 @@
 #include "duck/decimal_text.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "duck/double_text.h"
+#include "duck/registry.h"
 
 namespace strandline::duck {
 namespace {
@@ -161,12 +166,72 @@ std::string written(Digits value, int scale) {
   return digits;
 }
 
-bool fits_decimal(const std::string& text) {
-  constexpr size_t kMostDigits = 38;
+constexpr size_t kMostDigits = 38;
+
+bool fits_decimal(const std::string& text, size_t precision = kMostDigits) {
   const size_t first = text.find_first_not_of("-0.");
   if (first == std::string::npos) return true;
   const size_t point = text.find('.');
-  return text.size() - first - (point != std::string::npos && point > first ? 1 : 0) <= kMostDigits;
+  return text.size() - first - (point != std::string::npos && point > first ? 1 : 0) <= precision;
+}
+
+bool is_null(duckdb_vector values, idx_t row) {
+  uint64_t* validity = duckdb_vector_get_validity(values);
+  return validity != nullptr && !duckdb_validity_row_is_valid(validity, row);
+}
+
+void set_null(duckdb_vector output, idx_t row) {
+  duckdb_vector_ensure_validity_writable(output);
+  duckdb_validity_set_row_invalid(duckdb_vector_get_validity(output), row);
+}
+
+std::string_view text_of(duckdb_vector values, idx_t row) {
+  auto* strings = static_cast<duckdb_string_t*>(duckdb_vector_get_data(values));
+  return {duckdb_string_t_data(&strings[row]), duckdb_string_t_length(strings[row])};
+}
+
+void of_text_function(duckdb_function_info, duckdb_data_chunk input, duckdb_vector output) {
+  const idx_t count = duckdb_data_chunk_get_size(input);
+  const duckdb_vector texts = duckdb_data_chunk_get_vector(input, 0);
+  const duckdb_vector scales = duckdb_data_chunk_get_vector(input, 1);
+  for (idx_t row = 0; row < count; ++row) {
+    std::optional<std::string> digits;
+    if (!is_null(texts, row) && !is_null(scales, row))
+      digits = decimal_of_text(text_of(texts, row), input_column<int32_t>(input, 1)[row]);
+    if (!digits) {
+      set_null(output, row);
+    } else {
+      duckdb_vector_assign_string_element_len(output, row, digits->data(), digits->size());
+    }
+  }
+}
+
+void of_double_function(duckdb_function_info info, duckdb_data_chunk input, duckdb_vector output) {
+  const idx_t count = duckdb_data_chunk_get_size(input);
+  const auto* values = input_column<double>(input, 0);
+  const auto* precisions = input_column<int32_t>(input, 1);
+  const auto* scales = input_column<int32_t>(input, 2);
+  const auto* strict = input_column<bool>(input, 3);
+  for (idx_t row = 0; row < count; ++row) {
+    bool null = false;
+    for (idx_t i = 0; i < 4; ++i)
+      null = null || is_null(duckdb_data_chunk_get_vector(input, i), row);
+    const auto digits = null ? std::nullopt : decimal_of_double(values[row], scales[row]);
+    if (!digits) {
+      set_null(output, row);
+    } else if (fits_decimal(*digits, static_cast<size_t>(precisions[row]))) {
+      duckdb_vector_assign_string_element_len(output, row, digits->data(), digits->size());
+    } else if (!strict[row]) {
+      set_null(output, row);
+    } else {
+      const auto message = fmt::format(
+          "[NUMERIC_VALUE_OUT_OF_RANGE] {} does not fit DECIMAL({},{}): use try_cast for null "
+          "instead",
+          double_text(values[row]), precisions[row], scales[row]);
+      duckdb_scalar_function_set_error(info, message.c_str());
+      return;
+    }
+  }
 }
 
 using Operation = std::optional<std::string> (*)(std::string_view, std::string_view, int);
@@ -175,24 +240,14 @@ template <Operation kOperation>
 void decimal_function(duckdb_function_info info, duckdb_data_chunk input, duckdb_vector output) {
   const idx_t count = duckdb_data_chunk_get_size(input);
   const auto vector = [&](idx_t index) { return duckdb_data_chunk_get_vector(input, index); };
-  const auto is_null = [](duckdb_vector values, idx_t row) {
-    uint64_t* validity = duckdb_vector_get_validity(values);
-    return validity != nullptr && !duckdb_validity_row_is_valid(validity, row);
-  };
-  const auto text = [](duckdb_vector values, idx_t row) {
-    auto* strings = static_cast<duckdb_string_t*>(duckdb_vector_get_data(values));
-    return std::string_view(duckdb_string_t_data(&strings[row]),
-                            duckdb_string_t_length(strings[row]));
-  };
   const auto* scales = static_cast<int32_t*>(duckdb_vector_get_data(vector(2)));
   for (idx_t row = 0; row < count; ++row) {
     if (is_null(vector(0), row) || is_null(vector(1), row) || is_null(vector(2), row)) {
-      duckdb_vector_ensure_validity_writable(output);
-      duckdb_validity_set_row_invalid(duckdb_vector_get_validity(output), row);
+      set_null(output, row);
       continue;
     }
-    const auto a = text(vector(0), row);
-    const auto b = text(vector(1), row);
+    const auto a = text_of(vector(0), row);
+    const auto b = text_of(vector(1), row);
     const auto result = kOperation(a, b, scales[row]);
     if (!result) {
       duckdb_scalar_function_set_error(info, "[DIVIDE_BY_ZERO] division by zero");
@@ -275,7 +330,47 @@ std::optional<std::string> decimal_remainder(std::string_view a, std::string_vie
   return written(std::move(rest), scale);
 }
 
+std::optional<std::string> decimal_of_text(std::string_view text, int scale) {
+  const size_t mark = std::min(text.find_first_of("eE"), text.size());
+  auto number = read(text.substr(0, mark));
+  if (!number || scale < 0) return std::nullopt;
+  if (mark < text.size()) {
+    std::string_view written_exponent = text.substr(mark + 1);
+    if (written_exponent.starts_with('+') && !written_exponent.starts_with("+-"))
+      written_exponent.remove_prefix(1);
+    int exponent = 0;
+    const char* end = written_exponent.data() + written_exponent.size();
+    const auto parsed = std::from_chars(written_exponent.data(), end, exponent);
+    if (parsed.ptr != end || parsed.ec == std::errc::invalid_argument) return std::nullopt;
+    // Beyond this a number is too great for any decimal, or zero in all of them.
+    constexpr int kMostExponent = 100000;
+    if (parsed.ec == std::errc::result_out_of_range || std::abs(exponent) > kMostExponent) {
+      if (!number->text.empty() && !written_exponent.starts_with('-')) return std::nullopt;
+      exponent = 0;
+      number->text.clear();
+    }
+    number->scale -= exponent;
+  }
+  return written(*std::move(number), scale);
+}
+
+std::optional<std::string> decimal_of_double(double value, int scale) {
+  if (!std::isfinite(value)) return std::nullopt;
+  std::array<char, 32> buffer{};
+  const char* end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
+                                  std::chars_format::scientific)
+                        .ptr;
+  return decimal_of_text({buffer.data(), static_cast<size_t>(end - buffer.data())}, scale);
+}
+
 Status register_decimal_functions(duckdb_connection connection) {
+  SL_TRY(register_scalar(connection, "sl_decimal_of_text",
+                         {DUCKDB_TYPE_VARCHAR, DUCKDB_TYPE_INTEGER}, DUCKDB_TYPE_VARCHAR,
+                         of_text_function));
+  SL_TRY(register_scalar(
+      connection, "sl_decimal_of_double",
+      {DUCKDB_TYPE_DOUBLE, DUCKDB_TYPE_INTEGER, DUCKDB_TYPE_INTEGER, DUCKDB_TYPE_BOOLEAN},
+      DUCKDB_TYPE_VARCHAR, of_double_function));
   SL_TRY(register_function(connection, "sl_decimal_quotient", decimal_function<decimal_quotient>));
   SL_TRY(register_function(connection, "sl_decimal_product", decimal_function<decimal_product>));
   SL_TRY(register_function(connection, "sl_decimal_sum", decimal_function<decimal_sum>));

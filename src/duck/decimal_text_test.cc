@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace strandline::duck {
 namespace {
 
@@ -54,6 +56,29 @@ TEST(DecimalTextTest, ProductsSumsAndRests) {
   EXPECT_EQ(decimal_remainder("7.5", "-0.25", 2), "0.00");
   EXPECT_EQ(decimal_remainder("0.1", "0.03", 2), "0.01");
   EXPECT_FALSE(decimal_remainder("1", "0", 2));
+}
+
+TEST(DecimalTextTest, TextsWithExponents) {
+  EXPECT_EQ(decimal_of_text("1.005", 2), "1.01");
+  EXPECT_EQ(decimal_of_text("-1.005e0", 2), "-1.01");
+  EXPECT_EQ(decimal_of_text("9.5E-12", 0), "0");
+  EXPECT_EQ(decimal_of_text("12.5e+1", 0), "125");
+  EXPECT_EQ(decimal_of_text("0.0000125E5", 1), "1.3");
+  EXPECT_EQ(decimal_of_text("0e99999999999", 1), "0.0");
+  EXPECT_EQ(decimal_of_text("7e-99999999999", 1), "0.0");
+  for (const char* text : {"", "e5", "1e", "1e+-2", "1e2x", "7e99999999999", "NaN", "1_0"})
+    EXPECT_FALSE(decimal_of_text(text, 2)) << text;
+}
+
+TEST(DecimalTextTest, DoublesByTheirShortestText) {
+  EXPECT_EQ(decimal_of_double(1.005, 2), "1.01");
+  EXPECT_EQ(decimal_of_double(-2.675, 2), "-2.68");
+  EXPECT_EQ(decimal_of_double(1e20, 0), "100000000000000000000");
+  EXPECT_EQ(decimal_of_double(123456789012345.67, 2), "123456789012345.67");
+  EXPECT_EQ(decimal_of_double(-0.0, 1), "0.0");
+  EXPECT_EQ(decimal_of_double(5e-324, 3), "0.000");
+  EXPECT_FALSE(decimal_of_double(std::numeric_limits<double>::infinity(), 2));
+  EXPECT_FALSE(decimal_of_double(std::numeric_limits<double>::quiet_NaN(), 2));
 }
 
 }  // namespace

@@ -466,7 +466,85 @@ void json_fields(duckdb_function_info info, duckdb_data_chunk input, duckdb_vect
   writer.finish();
 }
 
+// --- decimals
+
+void write_decimals(std::string_view json, const Shape& shape, std::string* out) {
+  const bool array = shape.kind == Shape::Kind::kArray;
+  const bool map = shape.kind == Shape::Kind::kMap;
+  if (!shape.is_nested()) {
+    const bool number = !json.empty() && (json[0] == '-' || (json[0] >= '0' && json[0] <= '9'));
+    if (number) {
+      append_json_string(out, json);
+    } else {
+      out->append(!json.empty() && json[0] == '"' ? json : "null");
+    }
+    return;
+  }
+  if (json.empty() || json[0] != (array ? '[' : '{')) {  // not of the shape, as the engine will see
+    out->append(json);
+    return;
+  }
+  Cursor cursor(json);
+  *out += json[0];
+  cursor.next();
+  std::string name;
+  for (bool first = true; cursor.more(array ? ']' : '}'); first = false) {
+    if (!first) *out += ',';
+    const Shape* part = shape.children.empty() ? nullptr : &shape.children[0];
+    if (!array) {
+      cursor.name(&name);
+      append_json_string(out, name);
+      *out += ':';
+    }
+    if (!array && !map) {
+      const auto found = std::find(shape.fields.begin(), shape.fields.end(), name);
+      part = found == shape.fields.end()
+                 ? nullptr
+                 : &shape.children[static_cast<size_t>(found - shape.fields.begin())];
+    }
+    const std::string_view value = cursor.value();
+    if (part == nullptr) {
+      out->append(value);
+    } else {
+      write_decimals(value, *part, out);
+    }
+  }
+  *out += array ? ']' : '}';
+}
+
+void json_decimals(duckdb_function_info info, duckdb_data_chunk input, duckdb_vector output) {
+  const idx_t count = duckdb_data_chunk_get_size(input);
+  if (count == 0) return;
+  const duckdb_vector texts = duckdb_data_chunk_get_vector(input, 0);
+  const auto shape_json =
+      Json::parse(text_at(duckdb_data_chunk_get_vector(input, 1), 0).value_or("{}"));
+  if (!shape_json.ok()) {
+    duckdb_scalar_function_set_error(info, shape_json.error().message.c_str());
+    return;
+  }
+  const Shape shape = read_shape(*shape_json);
+  for (idx_t row = 0; row < count; ++row) {
+    const auto text = text_at(texts, row);
+    if (!text) {
+      duckdb_vector_ensure_validity_writable(output);
+      duckdb_validity_set_row_invalid(duckdb_vector_get_validity(output), row);
+      continue;
+    }
+    std::string exact;
+    const size_t begin = std::min(text->find_first_not_of(" \t\r\n"), text->size());
+    const size_t end = text->find_last_not_of(" \t\r\n") + 1;
+    const std::string_view whole(*text);
+    write_decimals(whole.substr(begin, end - std::min(begin, end)), shape, &exact);
+    duckdb_vector_assign_string_element_len(output, row, exact.data(), exact.size());
+  }
+}
+
 }  // namespace
+
+Status register_json_decimals_function(duckdb_connection connection) {
+  return register_scalar(connection, "sl_json_decimals", {DUCKDB_TYPE_VARCHAR, DUCKDB_TYPE_VARCHAR},
+                         DUCKDB_TYPE_VARCHAR, json_decimals);
+}
 
 Status register_json_fields_function(duckdb_connection connection) {
   const char* name = "sl_json_fields";

@@ -20,4 +20,12 @@ namespace strandline::duck {
 // wrong record fails the query with MALFORMED_RECORD and [2] stays null.
 Status register_json_fields_function(duckdb_connection connection);
 
+// sl_json_decimals(json VARCHAR, shape VARCHAR) -> VARCHAR
+//
+// JSON that the engine has found valid, with the numbers where shape has "decimal" as strings of
+// the digits that are written, so that the engine's reader keeps them; true, false, objects and
+// arrays there become null. shape (constant) as above, with the fields alone that hold decimals;
+// names match exactly. All else stays as it is.
+Status register_json_decimals_function(duckdb_connection connection);
+
 }  // namespace strandline::duck

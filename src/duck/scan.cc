@@ -8,6 +8,7 @@
 #include "delta/features.h"
 #include "delta/find_damage.h"
 #include "delta/row_id_columns.h"
+#include "delta/text_length.h"
 #include "duck/delta_io.h"
 #include "duck/engine.h"
 #include "duck/file_layout.h"
@@ -369,6 +370,14 @@ Result<FileSet> ScanBuilder::file_set(const std::vector<size_t>& files) const {
   return set;
 }
 
+// A CHAR has its blanks where files have it without, as Spark's are.
+std::string filled_up(const std::string& value, const Field& field) {
+  if (!delta::is_char(field)) return value;
+  const auto sized = delta::text_length(field);
+  return fmt::format("rpad({0}, CAST(greatest(length({0}), {1}) AS INTEGER), ' ')", value,
+                     (*sized)->length);
+}
+
 // SELECT over the files of a group; partition_values are expressions for partition_columns_.
 Result<std::string> ScanBuilder::branch(FileScan& scan, const Group& group,
                                         const std::vector<std::string>& partition_values) {
@@ -399,7 +408,8 @@ Result<std::string> ScanBuilder::branch(FileScan& scan, const Group& group,
   size_t next_partition = 0;
   for (size_t c = 0; c < columns_.size(); ++c) {
     const bool stored = !plan.expressions[c].empty();
-    put(stored ? plan.expressions[c] : partition_values[next_partition++], columns_[c]->name);
+    put(filled_up(stored ? plan.expressions[c] : partition_values[next_partition++], *columns_[c]),
+        columns_[c]->name);
   }
   if (options_.with_positions) {
     put(fmt::format("sl_file({}, {})", set, file), kFileColumn);

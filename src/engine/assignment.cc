@@ -144,13 +144,18 @@ Result<std::string> cast_text(const Item& from, const DataType& to, const CastPl
   if (type.id == to.id && type.id == TypeId::kMap) return cast_map(from, to, place);
   const auto common = least_common_type(type, to);
   if (common && same_type(*common, to)) return plain;
-  if (is_numeric(type) && is_floating(to)) return plain;
+  if (is_numeric(type) && is_floating(to)) {
+    const auto exact = sql::duckdb_exact_cast(value, type, to, false);
+    return exact.empty() ? plain : exact;
+  }
   if (is_numeric(type) && is_numeric(to)) {
-    const auto attempt = fmt::format("TRY_CAST({} AS {})", value, target);
+    auto attempt = sql::duckdb_exact_cast(value, type, to, true);
+    if (attempt.empty()) attempt = fmt::format("TRY_CAST({} AS {})", value, target);
+    auto back = sql::duckdb_exact_cast(attempt, to, type, true);
+    if (back.empty()) back = fmt::format("CAST({} AS {})", attempt, duck::engine_type(type));
     return fmt::format(
-        "CASE WHEN {0} IS NULL THEN NULL WHEN {1} IS NULL OR CAST({1} AS {2}) <> {0} THEN {3} ELSE "
-        "{1} END",
-        value, attempt, duck::engine_type(type),
+        "CASE WHEN {0} IS NULL THEN NULL WHEN {1} IS NULL OR {2} <> {0} THEN {3} ELSE {1} END",
+        value, attempt, back,
         failing("CAST_OVERFLOW", "the value ", value,
                 " does not fit " + to_sql(to) + " exactly" + place.where()));
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "duck/connection.h"
+#include "sql/duckdb_printer.h"
 
 namespace strandline::pipeline {
 namespace {
@@ -10,11 +11,6 @@ namespace {
 using duck::engine_type;
 using duck::quote_literal;
 using duck::quote_name;
-
-bool is_integer(TypeId id) {
-  return id == TypeId::kLong || id == TypeId::kInteger || id == TypeId::kShort ||
-         id == TypeId::kByte;
-}
 
 }  // namespace
 
@@ -149,24 +145,32 @@ std::string good_value(const std::string& value, const DataType& type, TextKind 
           good_value(fmt::format("struct_extract({}, 'value')", item), *type.element, kind));
     }
     default:
-      if (is_integer(type.id)) return fmt::format("TRY_CAST({} AS {})", value, target);
+      if (type.id == TypeId::kTimestamp) return sql::duckdb_instant_of_text(value, true);
       return fmt::format("TRY_CAST({} AS {})", value, target);
   }
 }
 
+namespace {
+
+std::string try_cast_of(const std::string& value, const DataType& from, const DataType& to) {
+  const std::string exact = sql::duckdb_exact_cast(value, from, to, true);
+  return exact.empty() ? fmt::format("TRY_CAST({} AS {})", value, engine_type(to)) : exact;
+}
+
+}  // namespace
+
 std::string bad_typed_value(const std::string& value, const DataType& from, const DataType& to) {
   if (same_type(from, to)) return "false";
   if (from.id == TypeId::kString) return bad_value(value, to, TextKind::kText);
-  return fmt::format(
-      "({0} IS NOT NULL AND (TRY_CAST({0} AS {1}) IS NULL OR "
-      "TRY_CAST(TRY_CAST({0} AS {1}) AS {2}) IS DISTINCT FROM {0}))",
-      value, engine_type(to), engine_type(from));
+  const std::string there = try_cast_of(value, from, to);
+  return fmt::format("({0} IS NOT NULL AND ({1} IS NULL OR {2} IS DISTINCT FROM {0}))", value,
+                     there, try_cast_of(there, to, from));
 }
 
 std::string good_typed_value(const std::string& value, const DataType& from, const DataType& to) {
   if (same_type(from, to)) return value;
   if (from.id == TypeId::kString) return good_value(value, to, TextKind::kText);
-  return fmt::format("TRY_CAST({} AS {})", value, engine_type(to));
+  return try_cast_of(value, from, to);
 }
 
 }  // namespace strandline::pipeline

@@ -62,20 +62,24 @@ std::string truncation_unit(const std::string& unit) {
   return "";
 }
 
-bool holds_integer(const DataType& type) {
-  if (type.id == TypeId::kArray || type.id == TypeId::kMap) return holds_integer(*type.element);
-  if (type.id != TypeId::kStruct) return is_integer(type.id);
+bool read_as_text(const DataType& type) {
+  if (type.id == TypeId::kArray || type.id == TypeId::kMap) return read_as_text(*type.element);
+  if (type.id != TypeId::kStruct) {
+    return is_integer(type.id) || type.id == TypeId::kDecimal || type.id == TypeId::kTimestamp;
+  }
   return std::any_of(type.fields->begin(), type.fields->end(),
-                     [](const Field& field) { return holds_integer(field.type); });
+                     [](const Field& field) { return read_as_text(field.type); });
 }
 
 // The engine's type with JSON for each whole number outside of keys: it would round fractions and
-// read texts and truth values as numbers.
+// read texts and truth values as numbers. Decimals are the texts that sl_json_decimals makes of
+// them, times are texts for the zones in them.
 std::string json_type(const DataType& type) {
-  if (!holds_integer(type)) return duckdb_type(type);
+  if (!read_as_text(type)) return duckdb_type(type);
   if (type.id == TypeId::kArray) return json_type(*type.element) + "[]";
   if (type.id == TypeId::kMap)
     return fmt::format("MAP({}, {})", duckdb_type(*type.key), json_type(*type.element));
+  if (type.id == TypeId::kDecimal || type.id == TypeId::kTimestamp) return "VARCHAR";
   if (type.id != TypeId::kStruct) return "JSON";
   std::string fields;
   for (const Field& field : *type.fields) {
@@ -85,19 +89,42 @@ std::string json_type(const DataType& type) {
   return "STRUCT(" + fields + ")";
 }
 
-// A value of that type with the whole numbers read.
-std::string read_integers(const std::string& value, const DataType& type, int depth) {
-  if (!holds_integer(type)) return value;
+// Where sl_json_decimals finds decimals in a value of a type; "" where there are none.
+std::string decimals_in(const DataType& type) {
+  if (type.id == TypeId::kDecimal) return "\"decimal\"";
+  if (type.id == TypeId::kArray || type.id == TypeId::kMap) {
+    const std::string element = decimals_in(*type.element);
+    if (element.empty()) return "";
+    return (type.id == TypeId::kMap ? "[\"map\"," : "[") + element + "]";
+  }
+  if (type.id != TypeId::kStruct) return "";
+  std::string fields;
+  for (const Field& field : *type.fields) {
+    const std::string of_field = decimals_in(field.type);
+    if (!of_field.empty())
+      fields += (fields.empty() ? "" : ",") + json_string(field.name) + ":" + of_field;
+  }
+  return fields.empty() ? "" : "{" + fields + "}";
+}
+
+// A value of that type with its whole numbers, decimals and times read.
+std::string read_texts(const std::string& value, const DataType& type, int depth) {
+  if (!read_as_text(type)) return value;
   const std::string item = fmt::format("sl_json_{}", depth);
   if (type.id == TypeId::kArray) {
     return fmt::format("list_transform({}, lambda {}: {})", value, item,
-                       read_integers(item, *type.element, depth + 1));
+                       read_texts(item, *type.element, depth + 1));
   }
   if (type.id == TypeId::kMap) {
     return fmt::format(
         "map_from_entries(list_transform(map_entries({}), lambda {}: {{'key': {}.key, 'value': "
         "{}}}))",
-        value, item, item, read_integers(item + ".value", *type.element, depth + 1));
+        value, item, item, read_texts(item + ".value", *type.element, depth + 1));
+  }
+  if (type.id == TypeId::kTimestamp) return duckdb_instant_of_text(value, true);
+  if (type.id == TypeId::kDecimal) {
+    return fmt::format("TRY_CAST(sl_decimal_of_text({}, {}) AS {})", value, type.scale,
+                       duckdb_type(type));
   }
   if (type.id != TypeId::kStruct) {
     return fmt::format(
@@ -110,7 +137,7 @@ std::string read_integers(const std::string& value, const DataType& type, int de
     const std::string name = duckdb_string(field.name);
     fields += fmt::format(
         "{}{}: {}", fields.empty() ? "" : ", ", name,
-        read_integers(fmt::format("struct_extract({}, {})", value, name), field.type, depth + 1));
+        read_texts(fmt::format("struct_extract({}, {})", value, name), field.type, depth + 1));
   }
   return fmt::format("CASE WHEN {} IS NOT NULL THEN {{{}}} END", value, fields);
 }
@@ -210,36 +237,75 @@ std::string DuckdbPrinter::suffix(const Call& call) {
   return result;
 }
 
+std::string DuckdbPrinter::form_argument(const Call& call, char kind, size_t index) {
+  const ExprPtr& argument = call.args[index];
+  switch (kind) {
+    case 's':
+      return as_string(argument);
+    case '?':
+      return condition(argument);
+    case 'n':
+      return number(argument, nullptr);
+    case 't':
+      return as_time(argument);
+    case 'D':
+      return as_date(argument);
+    case 'b':
+      return as_bytes(argument);
+    default:
+      return expr(argument);
+  }
+}
+
 std::string DuckdbPrinter::fill_form(const Function& function, const Call& call) {
-  std::string result;
   const std::string_view form = function.form;
+  // The arguments in their order, each in the one way in which the form takes it.
+  std::vector<std::pair<char, size_t>> used;
+  std::vector<std::string> values;
+  std::vector<size_t> counts;
+  const auto place_of = [&](size_t at, size_t* length) -> std::optional<std::pair<char, size_t>> {
+    if (form[at] != '$' || at + 1 >= form.size()) return std::nullopt;
+    const bool plain = form[at + 1] >= '1' && form[at + 1] <= '9';
+    const char digit = plain ? form[at + 1] : at + 2 < form.size() ? form[at + 2] : '\0';
+    if (digit < '1' || digit > '9' || form[at + 1] == '*' || form[at + 1] == 'd')
+      return std::nullopt;
+    *length = plain ? 2 : 3;
+    return std::pair(plain ? '$' : form[at + 1], static_cast<size_t>(digit - '1'));
+  };
+  size_t length = 0;
   for (size_t i = 0; i < form.size(); ++i) {
-    if (form[i] == '@') {
-      result += suffix(call);
-      continue;
-    }
-    if (form[i] != '$' || i + 1 >= form.size()) {
-      result += form[i];
-      continue;
-    }
-    const char kind = form[++i];
-    if (kind == '*') {
-      result += list(call.args);
-    } else if (kind == 'd') {
-      if (call.distinct) result += "DISTINCT ";
-    } else if (kind >= '1' && kind <= '9') {
-      result += expr(call.args[static_cast<size_t>(kind - '1')]);
+    const auto argument = place_of(i, &length);
+    if (!argument) continue;
+    const auto known = std::find(used.begin(), used.end(), *argument);
+    if (known == used.end()) {
+      used.push_back(*argument);
+      values.push_back(form_argument(call, argument->first, argument->second));
+      counts.push_back(1);
     } else {
-      const ExprPtr& argument = call.args[static_cast<size_t>(form[++i] - '1')];
-      result += kind == 's'   ? as_string(argument)
-                : kind == '?' ? condition(argument)
-                : kind == 'n' ? number(argument, nullptr)
-                : kind == 't' ? as_time(argument)
-                : kind == 'D' ? as_date(argument)
-                              : as_bytes(argument);
+      ++counts[static_cast<size_t>(known - used.begin())];
     }
   }
-  return result;
+  const auto fill = [&](const std::vector<std::string>& texts) {
+    std::string result;
+    for (size_t i = 0; i < form.size(); ++i) {
+      if (form[i] == '@') {
+        result += suffix(call);
+      } else if (const auto argument = place_of(i, &length)) {
+        const auto known = std::find(used.begin(), used.end(), *argument);
+        result += texts[static_cast<size_t>(known - used.begin())];
+        i += length - 1;
+      } else if (form[i] == '$' && i + 1 < form.size()) {
+        result += form[++i] == '*' ? list(call.args) : call.distinct ? "DISTINCT " : "";
+      } else {
+        result += form[i];
+      }
+    }
+    return result;
+  };
+  bool repeats = false;
+  for (size_t i = 0; i < values.size(); ++i)
+    repeats = repeats || (counts[i] > 1 && !is_plain_value(values[i]));
+  return repeats ? computed_once(values, fill) : fill(values);
 }
 
 // Arguments that become one type.
@@ -502,11 +568,12 @@ std::string DuckdbPrinter::aggregate_special(const Expr& node, const Call& call)
     if (call.args.size() == 1) {
       what = call.args[0]->as<Star>() != nullptr ? "*" : expr(call.args[0]);
     } else {  // rows in which no argument is null
-      std::string condition;
-      for (const ExprPtr& arg : call.args) {
-        condition += fmt::format("{}{} IS NOT NULL", condition.empty() ? "" : " AND ", expr(arg));
-      }
-      what = fmt::format("CASE WHEN {} THEN row({}) END", condition, list(call.args));
+      std::vector<std::string> values;
+      for (const ExprPtr& arg : call.args) values.push_back(expr(arg));
+      what = computed_once(values, [](const std::vector<std::string>& parts) {
+        return fmt::format("CASE WHEN {} IS NOT NULL THEN row({}) END",
+                           fmt::join(parts, " IS NOT NULL AND "), fmt::join(parts, ", "));
+      });
     }
     return fmt::format("count({}{}){}", distinct, what, suffix(call));
   }
@@ -613,6 +680,17 @@ std::string DuckdbPrinter::time_special(const Expr& node, const Call& call) {
   if (name == "date_format") {
     const std::optional<std::string> pattern = pattern_argument(call, 1, false);
     return pattern ? fmt::format("strftime({}, {})", as_time(call.args[0]), *pattern) : "";
+  }
+  if (name == "to_utc_timestamp") {
+    const std::string local =
+        is_text(call.args[0])
+            ? cast(node, call.args[0], DataType::primitive(TypeId::kTimestamp), false)
+            : fmt::format("CAST({} AS TIMESTAMPTZ)", expr(call.args[0]));
+    return computed_once(
+        std::vector{fmt::format("CAST({} AS TIMESTAMP)", local), as_string(call.args[1])},
+        [](const std::vector<std::string>& values) {
+          return earlier_instant(fmt::format("timezone({}, {})", values[1], values[0]), values[1]);
+        });
   }
   if (name == "unix_timestamp" || name == "to_unix_timestamp") {
     std::string instant = now_text();
@@ -770,11 +848,13 @@ std::string DuckdbPrinter::collection_special(const Expr& node, const Call& call
                      inner->name.text != "map_entries";
     if (map || type_of(*call.args[0]).id == TypeId::kMap)
       return fmt::format("CAST(cardinality({}) AS INTEGER)", value);
-    return fmt::format(
-        "CASE WHEN typeof({0}) NOT LIKE '%]' THEN error('[UNSUPPORTED_CONSTRUCT] size of a ' || "
-        "typeof({0}) "
-        "|| ': for a map write size(map_keys(...))') ELSE CAST(len({0}) AS INTEGER) END",
-        value);
+    return computed_once(value, [](const std::string& once) {
+      return fmt::format(
+          "CASE WHEN typeof({0}) NOT LIKE '%]' THEN error('[UNSUPPORTED_CONSTRUCT] size of a ' || "
+          "typeof({0}) "
+          "|| ': for a map write size(map_keys(...))') ELSE CAST(len({0}) AS INTEGER) END",
+          once);
+    });
   }
   if (name == "sort_array") {
     const std::optional<std::string> ascending = constant_argument(call, 1, "a direction");
@@ -905,16 +985,23 @@ std::string DuckdbPrinter::sequence(const Call& call) {
   const std::string start = expr(call.args[0]);
   const std::string stop = expr(call.args[1]);
   if (!times) {
-    const std::string by = has_step
-                               ? expr(call.args[2])
-                               : fmt::format("CASE WHEN {} <= {} THEN 1 ELSE -1 END", start, stop);
-    return fmt::format("cast_to_type(generate_series({}, {}, {}), [{}])", start, stop, by, start);
+    const std::string step_text = has_step ? expr(call.args[2]) : "NULL";
+    return computed_once(
+        std::vector{start, stop, step_text}, [&](const std::vector<std::string>& values) {
+          const std::string by =
+              has_step ? values[2]
+                       : fmt::format("CASE WHEN {} <= {} THEN 1 ELSE -1 END", values[0], values[1]);
+          return fmt::format("cast_to_type(generate_series({}, {}, {}), [{}])", values[0],
+                             values[1], by, values[0]);
+        });
   }
   if (!has_step) {
-    return fmt::format(
-        "cast_to_type(generate_series({0}, {1}, CASE WHEN {0} <= {1} THEN INTERVAL '1' DAY ELSE "
-        "INTERVAL '-1' DAY END), [{0}])",
-        start, stop);
+    return computed_once(std::vector{start, stop}, [](const std::vector<std::string>& values) {
+      return fmt::format(
+          "cast_to_type(generate_series({0}, {1}, CASE WHEN {0} <= {1} THEN INTERVAL '1' DAY ELSE "
+          "INTERVAL '-1' DAY END), [{0}])",
+          values[0], values[1]);
+    });
   }
   const auto too_fine = [](const auto& part) {
     return part.second != "YEAR" && part.second != "QUARTER" && part.second != "MONTH" &&
@@ -946,20 +1033,24 @@ std::string DuckdbPrinter::sequence(const Call& call) {
     return "";
   }
   if (months == 0) {
-    return fmt::format("cast_to_type(generate_series({}, {}, {}), [{}])", start, stop,
-                       expr(call.args[2]), start);
+    return computed_once(std::vector{start, stop}, [&](const std::vector<std::string>& values) {
+      return fmt::format("cast_to_type(generate_series({}, {}, {}), [{}])", values[0], values[1],
+                         expr(call.args[2]), values[0]);
+    });
   }
   if (has_rest) {
     fail_unsupported(call.args[2]->place, "sequence with a step of months and days",
                      "use months or days alone");
     return "";
   }
-  return fmt::format(
-      "cast_to_type(list_filter(list_transform(range(0, abs(datediff('month', {0}, {1})) // {3} + "
-      "2), lambda sl_step: {0} + to_months(CAST(sl_step * {2} AS INTEGER))), lambda sl_item: "
-      "sl_item {4} {1}), "
-      "[{0}])",
-      start, stop, months, std::abs(months), months > 0 ? "<=" : ">=");
+  return computed_once(std::vector{start, stop}, [&](const std::vector<std::string>& values) {
+    return fmt::format(
+        "cast_to_type(list_filter(list_transform(range(0, abs(datediff('month', {0}, {1})) // {3} "
+        "+ 2), lambda sl_step: {0} + to_months(CAST(sl_step * {2} AS INTEGER))), lambda sl_item: "
+        "sl_item {4} {1}), "
+        "[{0}])",
+        values[0], values[1], months, std::abs(months), months > 0 ? "<=" : ">=");
+  });
 }
 
 // Counts from 1, or from the end; outside an array is an error, a key that a map has not is null.
@@ -975,35 +1066,36 @@ std::string DuckdbPrinter::element_at(const Call& call) {
       "abs({1}) > {0}",
       "[INVALID_ARRAY_INDEX_IN_ELEMENT_AT] there is no element ', {1}, ' in an array of ', {0}, ': "
       "use try_element_at for null instead"};
-  return element(type_of(*call.args[0]).id, value, position, "{0}", {zero, outside});
+  return computed_once(std::vector{value, position}, [&](const std::vector<std::string>& values) {
+    return element(type_of(*call.args[0]).id, values[0], values[1], "{0}", {zero, outside});
+  });
 }
 
 // A DOUBLE rounds as its shortest text does in Spark, by its binary value in DuckDB.
 std::string DuckdbPrinter::rounded(const Call& call) {
   const bool even = call.name.text == "bround";
   const ExprPtr& argument = call.args[0];
-  const std::string value = number(argument, nullptr);
-  const std::string scale =
-      call.args.size() == 2 ? fmt::format("CAST({} AS INTEGER)", expr(call.args[1])) : "0";
-  const std::string away = call.args.size() == 2 ? fmt::format("round({}, {})", value, scale)
-                                                 : fmt::format("round({})", value);
-  const TypeId whole = type_of(*argument).id;
-  // The engine rounds within the type, past its end.
-  if (is_integer(whole) && call.args.size() == 2) {
-    return fmt::format("CAST({}(CAST({} AS HUGEINT), {}) AS {})", even ? "round_even" : "round",
-                       value, scale, duckdb_type(DataType::primitive(whole)));
-  }
-  const std::string exact =
-      even ? fmt::format("cast_to_type(round_even({}, {}), {})", value, scale, away) : away;
-  const std::string shortest =
-      fmt::format("sl_round(CAST({} AS DOUBLE), {}, {})", value, scale, even);
   const TypeId type = is_text(argument) ? TypeId::kDouble : type_of(*argument).id;
-  if (type == TypeId::kDouble) return shortest;
-  if (type == TypeId::kFloat) return fmt::format("CAST({} AS FLOAT)", shortest);
-  if (type != TypeId::kVoid) return exact;
-  return fmt::format(
-      "CASE WHEN typeof({}) IN ('DOUBLE', 'FLOAT') THEN cast_to_type({}, {}) ELSE {} END", value,
-      shortest, away, exact);
+  const std::string scale_text =
+      call.args.size() == 2 ? fmt::format("CAST({} AS INTEGER)", expr(call.args[1])) : "0";
+  return computed_once(
+      std::vector{number(argument, nullptr), scale_text},
+      [&](const std::vector<std::string>& values) {
+        const std::string& value = values[0];
+        const std::string& scale = values[1];
+        const std::string away = call.args.size() == 2 ? fmt::format("round({}, {})", value, scale)
+                                                       : fmt::format("round({})", value);
+        const std::string exact =
+            even ? fmt::format("cast_to_type(round_even({}, {}), {})", value, scale, away) : away;
+        const std::string shortest =
+            fmt::format("sl_round(CAST({} AS DOUBLE), {}, {})", value, scale, even);
+        if (type == TypeId::kDouble) return shortest;
+        if (type == TypeId::kFloat) return fmt::format("CAST({} AS FLOAT)", shortest);
+        if (type != TypeId::kVoid) return exact;
+        return fmt::format(
+            "CASE WHEN typeof({}) IN ('DOUBLE', 'FLOAT') THEN cast_to_type({}, {}) ELSE {} END",
+            value, shortest, away, exact);
+      });
 }
 
 // Functions whose lambda takes two values at once: they become the two parts of one element.
@@ -1026,10 +1118,14 @@ std::string DuckdbPrinter::pairs_special(const Expr& node, const Call& call) {
   const std::string value = expr(call.args[0]);
   if (zip) {
     const std::string other = expr(call.args[1]);
-    return fmt::format(
-        "CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN list_transform(list_zip({0}, {1}), "
-        "lambda {2}: {3}) END",
-        value, other, element, body);
+    // The lambda may read whatever it wants; the two lists are computed apart from it.
+    const auto zipped =
+        computed_once(std::vector{value, other}, [](const std::vector<std::string>& values) {
+          return fmt::format(
+              "CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN list_zip({0}, {1}) END",
+              values[0], values[1]);
+        });
+    return fmt::format("list_transform({}, lambda {}: {})", zipped, element, body);
   }
   if (name == "map_filter") {
     return fmt::format("map_from_entries(list_filter(map_entries({}), lambda {}: {}))", value,
@@ -1053,28 +1149,36 @@ std::string DuckdbPrinter::special(const Expr& node, const Call& call) {
     return result + ")";
   }
   if (name == "concat_ws") {
-    std::string args = as_string(call.args[0]);
+    if (call.args.size() == 1) return "''";
+    std::vector<std::string> values = {as_string(call.args[0])};
+    std::vector<size_t> lists;  // arrays of strings, by their place among the arguments
     for (size_t i = 1; i < call.args.size(); ++i) {
       const DataType type = type_of(*call.args[i]);
       if (type.id == TypeId::kArray && type.element->id == TypeId::kString) {
-        const std::string items = expr(call.args[i]);
-        args += fmt::format(
-            ", CASE WHEN list_aggregate({0}, 'count') > 0 THEN array_to_string({0}, {1}) END",
-            items, as_string(call.args[0]));
+        lists.push_back(i);
+        values.push_back(expr(call.args[i]));
         continue;
       }
       const bool plain = type.id != TypeId::kVoid && !type.is_nested();
       const std::string text = plain ? as_string(call.args[i]) : expr(call.args[i]);
       const bool known = plain || call.args[i]->as<Literal>() != nullptr;
-      args +=
-          known ? ", " + text
-                : fmt::format(
-                      ", CASE WHEN typeof({0}) <> 'VARCHAR' THEN error('[UNSUPPORTED_CONSTRUCT] "
-                      "concat_ws of a "
-                      "' || typeof({0}) || ': use array_join or CAST(... AS STRING)') ELSE {0} END",
-                      text);
+      values.push_back(known ? text : computed_once(text, [](const std::string& once) {
+        return fmt::format(
+            "CASE WHEN typeof({0}) <> 'VARCHAR' THEN error('[UNSUPPORTED_CONSTRUCT] concat_ws of a "
+            "' || typeof({0}) || ': use array_join or CAST(... AS STRING)') ELSE {0} END",
+            once);
+      }));
     }
-    return call.args.size() == 1 ? "''" : fmt::format("concat_ws({})", args);
+    const auto form = [&](const std::vector<std::string>& parts) {
+      std::vector<std::string> args = parts;
+      for (const size_t i : lists) {
+        args[i] = fmt::format(
+            "CASE WHEN list_aggregate({0}, 'count') > 0 THEN array_to_string({0}, {1}) END",
+            parts[i], parts[0]);
+      }
+      return fmt::format("concat_ws({})", fmt::join(args, ", "));
+    };
+    return lists.empty() ? form(values) : computed_once(values, form);
   }
   if (name == "substring" || name == "substr") {
     const auto number = [&](const ExprPtr& arg, bool length) {
@@ -1086,7 +1190,9 @@ std::string DuckdbPrinter::special(const Expr& node, const Call& call) {
         return zero ? std::string("1") : text;
       }
       return length ? fmt::format("greatest({}, 0)", text)
-                    : fmt::format("CASE WHEN {0} = 0 THEN 1 ELSE {0} END", text);
+                    : computed_once(text, [](const std::string& once) {
+                        return fmt::format("CASE WHEN {0} = 0 THEN 1 ELSE {0} END", once);
+                      });
     };
     const std::string text = as_string(call.args[0]);
     if (call.args.size() == 2)
@@ -1143,8 +1249,10 @@ std::string DuckdbPrinter::special(const Expr& node, const Call& call) {
     const ExprPtr& value = call.args[0];
     if (!compared_type({value, call.args[1]}))
       return fmt::format("nullif({}, {})", expr(value), expr(call.args[1]));
-    return fmt::format("CASE WHEN {} THEN NULL ELSE {} END",
-                       infix({BinaryOp::kEqual, value, call.args[1]}), expr(value));
+    return with_columns({value, call.args[1]}, [&](const std::vector<ExprPtr>& args) {
+      return fmt::format("CASE WHEN {} THEN NULL ELSE {} END",
+                         infix({BinaryOp::kEqual, args[0], args[1]}), expr(args[0]));
+    });
   }
   if (name == "length" || name == "char_length" || name == "character_length" || name == "len") {
     const bool bytes = type_of(*call.args[0]).id == TypeId::kBinary;
@@ -1167,16 +1275,19 @@ std::string DuckdbPrinter::special(const Expr& node, const Call& call) {
     return fmt::format("array_to_string({}, {})", items, as_string(call.args[1]));
   }
   if (name == "pmod") {  // the rest with the sign of the divisor, which must not be zero
-    const ExprPtr rest = sql::binary(BinaryOp::kModulo, call.args[0], call.args[1]);
-    const ExprPtr sum = sql::binary(BinaryOp::kAdd, rest, call.args[1]);
-    return fmt::format("CASE WHEN {0} < 0 THEN {1} ELSE {0} END", expr(rest),
-                       expr(sql::binary(BinaryOp::kModulo, sum, call.args[1])));
+    return with_columns({call.args[0], call.args[1]}, [&](const std::vector<ExprPtr>& args) {
+      const ExprPtr rest = sql::binary(BinaryOp::kModulo, args[0], args[1]);
+      const ExprPtr sum = sql::binary(BinaryOp::kAdd, rest, args[1]);
+      return fmt::format("CASE WHEN {0} < 0 THEN {1} ELSE {0} END", expr(rest),
+                         expr(sql::binary(BinaryOp::kModulo, sum, args[1])));
+    });
   }
   if (name == "mod") return expr(sql::binary(BinaryOp::kModulo, call.args[0], call.args[1]));
   if (name == "try_divide") {
-    const std::string divisor = expr(call.args[1]);
-    const std::string quotient = divide(call.args[0], call.args[1]);
-    return fmt::format("CASE WHEN {} <> 0 THEN {} END", divisor, quotient);
+    return with_columns({call.args[0], call.args[1]}, [&](const std::vector<ExprPtr>& args) {
+      const std::string quotient = divide(args[0], args[1]);
+      return fmt::format("CASE WHEN {} <> 0 THEN {} END", expr(args[1]), quotient);
+    });
   }
   if (name == "get_json_object") {
     const std::optional<std::string> path = constant_argument(call, 1, "a path");
@@ -1212,23 +1323,35 @@ std::string DuckdbPrinter::special(const Expr& node, const Call& call) {
       fail_unsupported(call.args[1]->place, "the schema of from_json " + to_sql(*type), "");
       return "";
     }
-    const std::string text = as_string(call.args[0]);
-    const std::string transformed = fmt::format(
-        "json_transform(CASE WHEN json_valid({0}) THEN {0} WHEN {0} IS NOT NULL THEN '{1}' END, "
-        "{2})",
-        text, type->id == TypeId::kStruct ? "{}" : "null", duckdb_string(structure));
-    if (!holds_integer(*type)) return transformed;
+    const std::string decimals = decimals_in(*type);
+    const std::string valid = computed_once(as_string(call.args[0]), [&](const std::string& text) {
+      const std::string exact =
+          decimals.empty() ? text
+                           : fmt::format("sl_json_decimals({}, {})", text, duckdb_string(decimals));
+      return fmt::format("CASE WHEN json_valid({0}) THEN {1} WHEN {0} IS NOT NULL THEN '{2}' END",
+                         text, exact, type->id == TypeId::kStruct ? "{}" : "null");
+    });
+    const std::string transformed =
+        fmt::format("json_transform({}, {})", valid, duckdb_string(structure));
+    if (!read_as_text(*type)) return transformed;
     return fmt::format("list_transform([{}], lambda sl_json: {})[1]", transformed,
-                       read_integers("sl_json", *type, 0));
+                       read_texts("sl_json", *type, 0));
   }
   if (name == "to_json") {
     const std::string value = expr(call.args[0]);
-    return fmt::format(
-        "CASE WHEN typeof({0}) LIKE '%TIMESTAMP%' OR typeof({0}) LIKE '%BLOB%' THEN "
-        "error('[UNSUPPORTED_CONSTRUCT] to_json of timestamps or binary: cast them to STRING "
-        "first') "
-        "WHEN {0} IS NOT NULL THEN CAST(json_merge_patch('{{}}', to_json({0})) AS VARCHAR) END",
-        value);
+    const DataType type = described_value(value).value_or(DataType());
+    if (!json_text_of("x", type).empty()) {
+      return computed_once(value,
+                           [&](const std::string& text) { return json_text_of(text, type); });
+    }
+    return computed_once(value, [](const std::string& once) {
+      return fmt::format(
+          "CASE WHEN typeof({0}) LIKE '%TIMESTAMP%' OR typeof({0}) LIKE '%BLOB%' THEN "
+          "error('[UNSUPPORTED_CONSTRUCT] to_json of timestamps or binary: cast them to STRING "
+          "first') "
+          "WHEN {0} IS NOT NULL THEN CAST(json_merge_patch('{{}}', to_json({0})) AS VARCHAR) END",
+          once);
+    });
   }
   static const std::pair<const char*, TypeId> kCasts[] = {
       {"string", TypeId::kString},  {"int", TypeId::kInteger},         {"bigint", TypeId::kLong},

@@ -213,6 +213,12 @@ class DuckdbPrinter {
   // calls.
   std::optional<std::string> frame_value(const Call& call);
   std::string fill_form(const Function& function, const Call& call);
+  // An argument in the way that a form asks for: its letter, or $ for the value as it is.
+  std::string form_argument(const Call& call, char kind, size_t index);
+  // A form of expressions that needs some of them several times. Those that are more than columns
+  // and constants become parameters that are computed once.
+  std::string with_columns(const std::vector<ExprPtr>& values,
+                           const std::function<std::string(const std::vector<ExprPtr>&)>& form);
   // Whether a window has an order, of its own or of the one it names.
   bool is_ordered(const WindowSpec& spec) const;
   // FILTER and OVER of the call.
@@ -249,6 +255,14 @@ class DuckdbPrinter {
   std::vector<TableName> tables_;
   // Lambda parameters in scope: name and the text that stands for it.
   std::vector<std::pair<std::string, std::string>> params_;
+  // Values that with_columns() computes once, by the expression that stands for each in its form.
+  struct Computed {
+    std::string text;
+    DataType type;
+    size_t char_length = 0;
+    ExprPtr node = nullptr;  // keeps the expression, whose address is the key
+  };
+  std::map<const Expr*, Computed> computed_;
   // A lambda that may read nothing but its own parameters, as that of list_reduce, which takes what
   // it reads of other rows where lists differ in length: what it reads from outside comes to it in
   // fields c0, c1, ... of `box`.
@@ -285,8 +299,25 @@ TypeId known_type(const Expr& expr);
 std::string duckdb_type(const DataType& type);
 // A text of months or years alone as its first day. "2026" and "2026-05" are dates in Spark.
 std::string whole_date(const std::string& text);
+// The same of a value: with the month and day that are left out.
+std::string whole_date_of(const std::string& value);
 // Whether a text has the form of a date; after a day whatever follows a T or a blank.
 bool is_date_text(std::string_view text);
+// Whether a text is a column, a parameter, a field of one or a constant: what may stand in a text
+// several times, as it costs nothing and gives the same each time.
+bool is_plain_value(const std::string& text);
+// A form that needs a value several times, with the value computed once. The form may read nothing
+// else that is bound so.
+std::string computed_once(const std::string& value,
+                          const std::function<std::string(const std::string&)>& form);
+// The same of several values: the form gets their names in their order.
+std::string computed_once(const std::vector<std::string>& values,
+                          const std::function<std::string(const std::vector<std::string>&)>& form);
+// An instant that a local time of a zone stands for, or the earlier one where that time comes
+// twice.
+std::string earlier_instant(const std::string& instant, const std::string& zone);
+// A value of that type as JSON text, as to_json writes it; "" for types that have none.
+std::string json_text_of(const std::string& value, const DataType& type);
 // The text of a decimal with a digit before the point.
 std::string decimal_text(const std::string& text);
 // What Spark trims of a text that it reads as a number or a truth value.

@@ -309,7 +309,7 @@ std::string DuckdbPrinter::literal(const Expr& node, const Literal& literal) {
       }
       return fmt::format("CAST({} AS DATE)", duckdb_string(whole_date(literal.text)));
     case TypeId::kTimestamp:
-      return fmt::format("CAST({} AS TIMESTAMPTZ)", duckdb_string(whole_date(literal.text)));
+      return duckdb_instant_of_text(duckdb_string(whole_date(literal.text)), false);
     case TypeId::kTimestampNtz:
       return fmt::format("CAST({} AS TIMESTAMP)", duckdb_string(whole_date(literal.text)));
     case TypeId::kInteger:
@@ -428,6 +428,8 @@ std::string DuckdbPrinter::print(const Expr& node) {
   if (chained == nullptr || (chained->op != BinaryOp::kAnd && chained->op != BinaryOp::kOr))
     is_filter_ = false;
   if (const auto* constant = node.as<Literal>()) return literal(node, *constant);
+  if (const auto computed = computed_.find(&node); computed != computed_.end())
+    return computed->second.text;
   if (const auto* reference = node.as<ColumnRef>()) return column(node, *reference);
   if (node.as<Star>() != nullptr) {
     fail_unsupported(node.place, "* in this place", "name the columns");
@@ -491,14 +493,18 @@ std::string DuckdbPrinter::comparison(const ExprPtr& value, const std::vector<Ex
   };
   const std::string text = expr(value);
   if (meets_as_double(value, others)) return form(fmt::format("CAST({} AS DOUBLE)", text));
-  const TypeId type = known_type(*value);
+  TypeId type = known_type(*value);
   if ((type != TypeId::kFloat && type != TypeId::kVoid) || value->as<Literal>() != nullptr ||
       std::none_of(others.begin(), others.end(), inexact)) {
     return form(text);
   }
-  const std::string wide = form(fmt::format("CAST({} AS DOUBLE)", text));
-  if (type == TypeId::kFloat) return wide;
-  return fmt::format("CASE typeof({}) WHEN 'FLOAT' THEN {} ELSE {} END", text, wide, form(text));
+  if (type == TypeId::kVoid && !is_plain_value(text)) type = type_of(*value).id;
+  if (type == TypeId::kFloat) return form(fmt::format("CAST({} AS DOUBLE)", text));
+  if (type != TypeId::kVoid) return form(text);
+  return computed_once(text, [&](const std::string& once) {
+    return fmt::format("CASE typeof({}) WHEN 'FLOAT' THEN {} ELSE {} END", once,
+                       form(fmt::format("CAST({} AS DOUBLE)", once)), form(once));
+  });
 }
 
 // Whether a FLOAT and a DECIMAL that are no constants stand together.
@@ -521,9 +527,12 @@ std::string DuckdbPrinter::between(const Between& between) {
                      (may_hold_parts(*between.value) && type_of(*between.value).is_nested());
   if (parts || compared_type({between.value, between.low}) ||
       compared_type({between.value, between.high})) {
-    return fmt::format("({}({} AND {}))", between.negated ? "NOT " : "",
-                       infix({BinaryOp::kGreaterEqual, between.value, between.low}),
-                       infix({BinaryOp::kLessEqual, between.value, between.high}));
+    return with_columns({between.value, between.low, between.high},
+                        [&](const std::vector<ExprPtr>& sides) {
+                          return fmt::format("({}({} AND {}))", between.negated ? "NOT " : "",
+                                             infix({BinaryOp::kGreaterEqual, sides[0], sides[1]}),
+                                             infix({BinaryOp::kLessEqual, sides[0], sides[2]}));
+                        });
   }
   return comparison(between.value, {between.low, between.high}, [&](const std::string& value) {
     return fmt::format("({} {}BETWEEN {} AND {})", value, between.negated ? "NOT " : "",
@@ -631,10 +640,21 @@ std::string DuckdbPrinter::divide(const ExprPtr& left, const ExprPtr& right) {
 std::string DuckdbPrinter::binary(const Expr& node, const Binary& binary) {
   switch (binary.op) {
     case BinaryOp::kDivide:
-      return divide(binary.left, binary.right);
     case BinaryOp::kIntegerDivide:
-    case BinaryOp::kModulo:
-      return remainder(binary);
+    case BinaryOp::kModulo: {
+      const auto quotient = [&](const std::vector<ExprPtr>& sides) {
+        return binary.op == BinaryOp::kDivide ? divide(sides[0], sides[1])
+                                              : remainder({binary.op, sides[0], sides[1]});
+      };
+      // A constant divisor is not zero: nothing stands in the text twice.
+      const auto* constant = binary.right->as<Literal>();
+      const TypeId left = type_of(*binary.left).id;
+      const bool once = constant != nullptr && constant->type != TypeId::kVoid &&
+                        !is_zero(*constant) && left != TypeId::kVoid &&
+                        (binary.op != BinaryOp::kIntegerDivide || left != TypeId::kDecimal);
+      if (once) return quotient({binary.left, binary.right});
+      return with_columns({binary.left, binary.right}, quotient);
+    }
     case BinaryOp::kShiftRightUnsigned:
       fail_unsupported(node.place, ">>>", "use >> on values that are not negative");
       return "";
@@ -882,11 +902,13 @@ std::string DuckdbPrinter::concat_part(const Expr& operand) {
   if (type == TypeId::kTimestamp || is_number(type)) return cast_to_string(operand);
   const std::string text = expr(operand);
   if (type != TypeId::kVoid || operand.as<Literal>() != nullptr) return text;
-  return fmt::format(
-      "CASE WHEN typeof({0}) IN ('TIMESTAMP WITH TIME ZONE', 'DOUBLE', 'FLOAT') THEN "
-      "error('[UNSUPPORTED_CONSTRUCT] || of a ' || typeof({0}) || ': cast it to STRING') ELSE {0} "
-      "END",
-      text);
+  return computed_once(text, [](const std::string& once) {
+    return fmt::format(
+        "CASE WHEN typeof({0}) IN ('TIMESTAMP WITH TIME ZONE', 'DOUBLE', 'FLOAT') THEN "
+        "error('[UNSUPPORTED_CONSTRUCT] || of a ' || typeof({0}) || ': cast it to STRING') ELSE "
+        "{0} END",
+        once);
+  });
 }
 
 // DATE + INTERVAL is a DATE in Spark, a TIMESTAMP in DuckDB.
@@ -924,8 +946,10 @@ std::string DuckdbPrinter::index(const IndexAccess& access) {
       "{1} < 0 OR {1} >= {0}",
       "[INVALID_ARRAY_INDEX] there is no element ', {1}, ' in an array of ', {0}, ', which counts "
       "from 0: use get for null instead"};
-  return element(type_of(*access.value).id, value, position,
-                 "CASE WHEN {0} < 0 THEN NULL ELSE {0} + 1 END", {outside});
+  return computed_once(std::vector{value, position}, [&](const std::vector<std::string>& values) {
+    return element(type_of(*access.value).id, values[0], values[1],
+                   "CASE WHEN {0} < 0 THEN NULL ELSE {0} + 1 END", {outside});
+  });
 }
 
 std::string DuckdbPrinter::element(TypeId container, const std::string& value,
@@ -955,13 +979,14 @@ std::string DuckdbPrinter::element(TypeId container, const std::string& value,
 }
 
 std::string DuckdbPrinter::json_value(const std::string& value, const std::string& path) {
-  return fmt::format("CASE WHEN json_valid({0}) THEN json_extract_string({0}, {1}) END", value,
-                     duckdb_string(path));
+  return computed_once(value, [&](const std::string& once) {
+    return fmt::format("CASE WHEN json_valid({0}) THEN json_extract_string({0}, {1}) END", once,
+                       duckdb_string(path));
+  });
 }
 
 std::string DuckdbPrinter::like(const Like& like) {
-  const std::string value = as_string(like.value);
-  const auto one = [&](const ExprPtr& pattern) {
+  const auto one = [&](const std::string& value, const ExprPtr& pattern) {
     if (like.kind == LikeKind::kRLike)
       return fmt::format("regexp_matches({}, {})", value, as_string(pattern));
     const char* word = like.kind == LikeKind::kLike ? "LIKE" : "ILIKE";
@@ -972,11 +997,16 @@ std::string DuckdbPrinter::like(const Like& like) {
                  : fmt::format("({} {} {} ESCAPE {})", value, word, as_string(pattern),
                                duckdb_string(escape));
   };
-  std::string result;
-  for (const ExprPtr& pattern : like.patterns) {
-    if (!result.empty()) result += like.quantifier == LikeQuantifier::kAny ? " OR " : " AND ";
-    result += one(pattern);
-  }
+  const auto all = [&](const std::string& value) {
+    std::string parts;
+    for (const ExprPtr& pattern : like.patterns) {
+      if (!parts.empty()) parts += like.quantifier == LikeQuantifier::kAny ? " OR " : " AND ";
+      parts += one(value, pattern);
+    }
+    return parts;
+  };
+  const std::string text = as_string(like.value);
+  std::string result = like.patterns.size() > 1 ? computed_once(text, all) : all(text);
   if (like.patterns.size() > 1) result = "(" + result + ")";
   return like.negated ? "(NOT " + result + ")" : result;
 }
@@ -993,10 +1023,25 @@ std::string DuckdbPrinter::case_when(const Case& choice) {
   mixed = mixed || (choice.operand && char_length(choice.operand) > 0);
   std::string result = "CASE";
   if (choice.operand && !mixed) result += " " + expr(choice.operand);
+  // What is compared several times gives the number of the branch first: the values of branches may
+  // hold what no lambda can.
+  const bool counts = mixed && choice.branches.size() > 1 && !is_plain_value(expr(choice.operand));
+  if (counts) {
+    std::vector<ExprPtr> compared = {choice.operand};
+    for (const auto& [when, value] : choice.branches) compared.push_back(when);
+    result += " " + with_columns(compared, [&](const std::vector<ExprPtr>& sides) {
+                std::string branch = "CASE";
+                for (size_t i = 1; i < sides.size(); ++i)
+                  branch += fmt::format(" WHEN {} THEN {}",
+                                        infix({BinaryOp::kEqual, sides[0], sides[i]}), i);
+                return branch + " END";
+              });
+  }
   for (size_t i = 0; i < choice.branches.size(); ++i) {
     const ExprPtr& when = choice.branches[i].first;
-    const std::string test = mixed ? infix({BinaryOp::kEqual, choice.operand, when})
-                                   : (choice.operand ? expr(when) : condition(when));
+    const std::string test = counts  ? std::to_string(i + 1)
+                             : mixed ? infix({BinaryOp::kEqual, choice.operand, when})
+                                     : (choice.operand ? expr(when) : condition(when));
     result += fmt::format(" WHEN {} THEN {}", test, expr(values[i]));
   }
   if (choice.otherwise) result += " ELSE " + expr(values.back());
@@ -1014,57 +1059,67 @@ std::string DuckdbPrinter::cast_to_string(const Expr& value) {
   DataType type = type_of(value);
   // Asked for: parts that are not known and parts that are null are both VOID else.
   if (type.is_nested()) type = described_value(text).value_or(DataType());
-  if (std::string known = duckdb_text_of(text, type); !known.empty()) return known;
-  const std::string plain = fmt::format("CAST({} AS VARCHAR)", text);
-  return fmt::format(
-      "CASE WHEN typeof({0}) = 'TIMESTAMP WITH TIME ZONE' THEN left({1}, -3) "
-      "WHEN typeof({0}) = 'DOUBLE' THEN sl_double_text(TRY_CAST({1} AS DOUBLE)) "
-      "WHEN typeof({0}) = 'FLOAT' THEN sl_float_text(TRY_CAST({1} AS FLOAT)) "
-      "WHEN typeof({0}) LIKE 'DECIMAL%' THEN {2} "
-      "WHEN typeof({0}) IN ('BLOB', 'INTERVAL') OR typeof({0}) LIKE '%]' OR typeof({0}) LIKE "
-      "'STRUCT(%' OR "
-      "typeof({0}) LIKE 'MAP(%' THEN error('[UNSUPPORTED_CONSTRUCT] CAST AS STRING of a ' || "
-      "typeof({0}) || ': use "
-      "to_json, array_join or decode') ELSE {1} END",
-      text, plain, decimal_text(plain));
+  if (!duckdb_text_of("x", type).empty()) {
+    if (!type.is_nested()) return duckdb_text_of(text, type);
+    return computed_once(text, [&](const std::string& once) { return duckdb_text_of(once, type); });
+  }
+  return computed_once(text, [](const std::string& once) {
+    const std::string plain = fmt::format("CAST({} AS VARCHAR)", once);
+    return fmt::format(
+        "CASE WHEN typeof({0}) = 'TIMESTAMP WITH TIME ZONE' THEN left({1}, -3) "
+        "WHEN typeof({0}) = 'DOUBLE' THEN sl_double_text(TRY_CAST({1} AS DOUBLE)) "
+        "WHEN typeof({0}) = 'FLOAT' THEN sl_float_text(TRY_CAST({1} AS FLOAT)) "
+        "WHEN typeof({0}) LIKE 'DECIMAL%' THEN {2} "
+        "WHEN typeof({0}) IN ('BLOB', 'INTERVAL') OR typeof({0}) LIKE '%]' OR typeof({0}) LIKE "
+        "'STRUCT(%' OR "
+        "typeof({0}) LIKE 'MAP(%' THEN error('[UNSUPPORTED_CONSTRUCT] CAST AS STRING of a ' || "
+        "typeof({0}) || ': use "
+        "to_json, array_join or decode') ELSE {1} END",
+        once, plain, decimal_text(plain));
+  });
 }
 
 std::string DuckdbPrinter::cast_to_integer(const ExprPtr& value, const DataType& type,
                                            bool try_cast) {
-  const std::string text = expr(value);
-  const std::string target = duckdb_type(type);
-  const char* word = try_cast ? "TRY_CAST" : "CAST";
-  const std::string plain = fmt::format("{}({} AS {})", word, text, target);
-  // Spark cuts fractions, DuckDB rounds.
-  const auto of_floating = [&] {
-    return fmt::format("{}(trunc(CAST({} AS DOUBLE)) AS {})", word, text, target);
-  };
-  const auto of_decimal = [&] {
-    const std::string digits = decimal_text(fmt::format("CAST({} AS VARCHAR)", text));
-    return fmt::format("{}(split_part({}, '.', 1) AS {})", word, digits, target);
-  };
-  const auto of_string = [&](const std::string& string) {
-    return try_cast ? duckdb_try_cast_of_text(string, type) : duckdb_cast_of_text(string, type);
-  };
   const TypeId known = type_of(*value).id;
-  if (known == TypeId::kString) return of_string(text);
-  if (known == TypeId::kDecimal) return of_decimal();
-  if (is_floating(known)) return of_floating();
-  if (known != TypeId::kVoid || value->as<Literal>() != nullptr) return plain;
-  const std::string string = fmt::format("CAST({} AS VARCHAR)", text);
-  const std::string bad =
-      try_cast ? "NULL"
-               : fmt::format(
-                     "error('[CAST_INVALID_INPUT] ''' || {} || ''' is not a whole number: use "
-                     "try_cast for null instead')",
-                     string);
-  return fmt::format(
-      "CASE WHEN typeof({0}) IN ('DOUBLE', 'FLOAT') THEN {1} WHEN typeof({0}) LIKE 'DECIMAL%' THEN "
-      "{2} "
-      "WHEN typeof({0}) = 'VARCHAR' AND regexp_matches(trim({3}), '[^0-9+-]') THEN {4} ELSE {5} "
-      "END",
-      text, fmt::format("{}(trunc(TRY_CAST({} AS DOUBLE)) AS {})", word, text, target),
-      of_decimal(), string, bad, plain);
+  const auto form = [&](const std::string& text) {
+    const std::string target = duckdb_type(type);
+    const char* word = try_cast ? "TRY_CAST" : "CAST";
+    const std::string plain = fmt::format("{}({} AS {})", word, text, target);
+    // Spark cuts fractions, DuckDB rounds.
+    const auto of_floating = [&] {
+      return fmt::format("{}(trunc(CAST({} AS DOUBLE)) AS {})", word, text, target);
+    };
+    const auto of_decimal = [&] {
+      const std::string digits = decimal_text(fmt::format("CAST({} AS VARCHAR)", text));
+      return fmt::format("{}(split_part({}, '.', 1) AS {})", word, digits, target);
+    };
+    const auto of_string = [&](const std::string& string) {
+      return try_cast ? duckdb_try_cast_of_text(string, type) : duckdb_cast_of_text(string, type);
+    };
+    if (known == TypeId::kString) return of_string(text);
+    if (known == TypeId::kDecimal) return of_decimal();
+    if (is_floating(known)) return of_floating();
+    if (known != TypeId::kVoid || value->as<Literal>() != nullptr) return plain;
+    const std::string string = fmt::format("CAST({} AS VARCHAR)", text);
+    const std::string bad =
+        try_cast ? "NULL"
+                 : fmt::format(
+                       "error('[CAST_INVALID_INPUT] ''' || {} || ''' is not a whole number: use "
+                       "try_cast for null instead')",
+                       string);
+    return fmt::format(
+        "CASE WHEN typeof({0}) IN ('DOUBLE', 'FLOAT') THEN {1} WHEN typeof({0}) LIKE 'DECIMAL%' "
+        "THEN "
+        "{2} "
+        "WHEN typeof({0}) = 'VARCHAR' AND regexp_matches(trim({3}), '[^0-9+-]') THEN {4} ELSE {5} "
+        "END",
+        text, fmt::format("{}(trunc(TRY_CAST({} AS DOUBLE)) AS {})", word, text, target),
+        of_decimal(), string, bad, plain);
+  };
+  // Where the type is not known the value stands in the text several times.
+  const bool repeats = known == TypeId::kVoid && value->as<Literal>() == nullptr;
+  return repeats ? computed_once(expr(value), form) : form(expr(value));
 }
 
 std::string DuckdbPrinter::cast(const Expr& node, const ExprPtr& value, const DataType& type,
@@ -1103,10 +1158,12 @@ std::string DuckdbPrinter::cast(const Expr& node, const ExprPtr& value, const Da
     case TypeId::kTimestamp:
     case TypeId::kTimestampNtz: {
       // A zone in the text counts for both kinds of timestamp: read the instant first.
-      const std::string text = is_text(value) ? date_text(value) : expr(value);
-      if (type.id == TypeId::kTimestampNtz && known == TypeId::kString) {
-        return fmt::format("CAST({}({} AS TIMESTAMPTZ) AS TIMESTAMP)", word, text);
+      if (is_text(value)) {
+        const std::string instant = duckdb_instant_of_text(date_text(value), try_cast);
+        return type.id == TypeId::kTimestampNtz ? fmt::format("CAST({} AS TIMESTAMP)", instant)
+                                                : instant;
       }
+      const std::string text = expr(value);
       if (is_integer(known) && type.id == TypeId::kTimestamp) {
         return fmt::format("make_timestamptz(CAST({} AS BIGINT) * 1000000)", text);
       }
@@ -1127,7 +1184,21 @@ std::string DuckdbPrinter::cast(const Expr& node, const ExprPtr& value, const Da
     default:
       break;
   }
-  return fmt::format("{}({} AS {})", word, expr(value), target);
+  const std::string text = expr(value);
+  const std::string plain = fmt::format("{}({} AS {})", word, text, target);
+  DataType from = type_of(*value);
+  if (from.is_nested()) from = described_value(text).value_or(from);
+  if (std::string exact = duckdb_exact_cast(text, from, type, try_cast); !exact.empty())
+    return exact;
+  if (type.id != TypeId::kDecimal || from.id != TypeId::kVoid) return plain;
+  return computed_once(text, [&](const std::string& once) {
+    const std::string of_floating =
+        duckdb_exact_cast(fmt::format("TRY_CAST({} AS DOUBLE)", once),
+                          DataType::primitive(TypeId::kDouble), type, try_cast);
+    return fmt::format(
+        "CASE WHEN typeof({0}) IN ('DOUBLE', 'FLOAT') THEN {1} ELSE {2}({0} AS {3}) END", once,
+        of_floating, word, target);
+  });
 }
 
 std::string DuckdbPrinter::as_string(const ExprPtr& value) {
@@ -1146,14 +1217,11 @@ std::string DuckdbPrinter::as_string(const ExprPtr& value) {
 
 std::string DuckdbPrinter::date_text(const ExprPtr& value) {
   if (const auto* constant = value->as<Literal>()) return duckdb_string(whole_date(constant->text));
-  return fmt::format(
-      "CASE WHEN length({0}) < 8 THEN regexp_replace(regexp_replace({0}, '^([0-9]{{4}})$', "
-      "'\\1-01'), '^([0-9]{{4}}-[0-9]{{1,2}})$', '\\1-01') ELSE {0} END",
-      expr(value));
+  return whole_date_of(expr(value));
 }
 
 std::string DuckdbPrinter::as_time(const ExprPtr& value) {
-  return is_text(value) ? fmt::format("CAST({} AS TIMESTAMPTZ)", date_text(value)) : expr(value);
+  return is_text(value) ? duckdb_instant_of_text(date_text(value), false) : expr(value);
 }
 
 std::string DuckdbPrinter::as_date(const ExprPtr& value) {
@@ -1177,12 +1245,14 @@ std::string DuckdbPrinter::as_bytes(const ExprPtr& value) {
   const TypeId known = type_of(*value).id;
   if (known == TypeId::kString) return fmt::format("encode({})", text);
   if (known == TypeId::kBinary) return text;
-  return fmt::format(
-      "CASE WHEN typeof({0}) = 'VARCHAR' THEN encode(CAST({0} AS VARCHAR)) "
-      "WHEN typeof({0}) = 'BLOB' THEN CAST({0} AS BLOB) WHEN typeof({0}) <> '\"NULL\"' "
-      "THEN error('[UNSUPPORTED_CONSTRUCT] bytes of a ' || typeof({0}) || "
-      "': cast it to STRING first') END",
-      text);
+  return computed_once(text, [](const std::string& once) {
+    return fmt::format(
+        "CASE WHEN typeof({0}) = 'VARCHAR' THEN encode(CAST({0} AS VARCHAR)) "
+        "WHEN typeof({0}) = 'BLOB' THEN CAST({0} AS BLOB) WHEN typeof({0}) <> '\"NULL\"' "
+        "THEN error('[UNSUPPORTED_CONSTRUCT] bytes of a ' || typeof({0}) || "
+        "': cast it to STRING first') END",
+        once);
+  });
 }
 
 // --- lambdas, intervals, windows ---------------------------------------------------------------

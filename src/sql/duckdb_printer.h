@@ -71,6 +71,17 @@ Result<std::string> print_duckdb(const Expr& expr, const Resolve& resolve,
 std::string duckdb_try_cast_of_text(const std::string& text, const DataType& to);
 // The same with an error CAST_INVALID_INPUT for them.
 std::string duckdb_cast_of_text(const std::string& text, const DataType& to);
+// A STRING, given as DuckDB text, as an instant: null, where it only tries, for what is none. A local
+// time that comes twice in the zone it names is the earlier one; one that the zone leaves out is
+// later by what is left out.
+std::string duckdb_instant_of_text(const std::string& text, bool try_cast);
+// A number of one type, given as DuckDB text, as another where the engine's own cast is not exact:
+// a FLOAT or DOUBLE as the DECIMAL nearest to its shortest decimal text (half away from zero; null
+// for NaN and infinities; NUMERIC_VALUE_OUT_OF_RANGE or, where it only tries, null for what does
+// not fit), a DECIMAL as the nearest FLOAT or DOUBLE. Inside arrays and maps, too. "" where the
+// engine's cast is right.
+std::string duckdb_exact_cast(const std::string& value, const DataType& from, const DataType& to,
+                              bool try_cast);
 // A value of that type, given as DuckDB text, as a STRING; "" for types that have none.
 std::string duckdb_text_of(const std::string& value, const DataType& type);
 

@@ -430,6 +430,8 @@ DataType DuckdbPrinter::type_of(const Expr& node) {
 }
 
 DataType DuckdbPrinter::type_of_value(const Expr& node) {
+  if (const auto computed = computed_.find(&node); computed != computed_.end())
+    return computed->second.type;
   if (const auto* literal = node.as<Literal>()) return literal_type(*literal);
   if (const auto* cast = node.as<Cast>()) return cast->type;
   if (node.as<Star>() != nullptr) return DataType();
@@ -505,6 +507,8 @@ bool DuckdbPrinter::may_hold_struct(const Expr& node) {
 size_t DuckdbPrinter::char_length(const ExprPtr& value) {
   const auto* column = value->as<ColumnRef>();
   if (!options_.describe || column == nullptr) return 0;
+  if (const auto computed = computed_.find(value.get()); computed != computed_.end())
+    return computed->second.char_length;
   for (const auto& [name, text] : params_) {
     if (same_name(name, column->parts[0])) return 0;
   }
@@ -633,7 +637,7 @@ std::string DuckdbPrinter::sortable(const ExprPtr& value) {
   const DataType type = type_of(*value);
   if (type.id != TypeId::kStruct && type.id != TypeId::kArray) return text;
   sorts_parts_ = true;
-  return sort_key(text, type, 0);
+  return computed_once(text, [&](const std::string& once) { return sort_key(once, type, 0); });
 }
 
 std::string DuckdbPrinter::sorted_by_parts(const Call& call) {
@@ -682,8 +686,9 @@ std::string DuckdbPrinter::compared_struct(const ExprPtr& value, const ExprPtr& 
   const DataType type = type_of(*value);
   if (!has_struct(type)) return text;
   const DataType named = type_of(*other);
-  return same_names_of(type, named) || !same_shape(type, named) ? text
-                                                                : renamed(text, type, named, 0);
+  if (same_names_of(type, named) || !same_shape(type, named)) return text;
+  return computed_once(text,
+                       [&](const std::string& once) { return renamed(once, type, named, 0); });
 }
 
 std::string DuckdbPrinter::compared_query(const In& in, std::optional<DataType>* type) {

@@ -274,8 +274,8 @@ const std::vector<Function>& table() {
        ""},
       {"from_utc_timestamp", 2, 2, kScalar,
        "CAST(timezone($2, CAST($1 AS TIMESTAMPTZ)) AS TIMESTAMPTZ)", kTimestamp, ""},
-      {"to_utc_timestamp", 2, 2, kScalar,
-       "timezone($2, CAST(CAST($1 AS TIMESTAMPTZ) AS TIMESTAMP))", kTimestamp, ""},
+      {"to_utc_timestamp", 2, 2, kScalar, "!", kTimestamp,
+       "a time that comes twice in the zone is the earlier one"},
 
       // --- aggregates ---
       {"count", 1, -1, kAggregate, "!", kLong, ""},
