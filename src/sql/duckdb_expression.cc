@@ -917,22 +917,24 @@ std::string DuckdbPrinter::add_interval(const Binary& binary) {
   const ExprPtr& time = right_interval ? binary.left : binary.right;
   const ExprPtr& span = right_interval ? binary.right : binary.left;
   const TypeId type = is_text(time) ? TypeId::kString : known_type(*time);
-  std::string text = as_time(time);
   bool days = true;
   for (const auto& [value, unit] : span->as<IntervalLiteral>()->parts) {
     days = days && (unit == "YEAR" || unit == "QUARTER" || unit == "MONTH" || unit == "WEEK" ||
                     unit == "DAY");
   }
-  if (type == TypeId::kVoid && !days) {
-    text = fmt::format(
+  const auto sum = [&](const std::string& text) {
+    return fmt::format("({} {} {})", text, operator_text(binary.op), expr(span));
+  };
+  if (type == TypeId::kDate)
+    return fmt::format("CAST({} AS {})", sum(as_time(time)), days ? "DATE" : "TIMESTAMPTZ");
+  if (type != TypeId::kVoid) return sum(as_time(time));
+  return computed_once(as_time(time), [&](const std::string& once) {
+    if (days) return fmt::format("cast_to_type({}, {})", sum(once), once);
+    return sum(fmt::format(
         "CASE WHEN typeof({0}) = 'DATE' THEN error('[UNSUPPORTED_CONSTRUCT] a DATE column plus "
         "hours, minutes or seconds: write CAST(column AS TIMESTAMP)') ELSE {0} END",
-        text);
-  }
-  const std::string sum = fmt::format("({} {} {})", text, operator_text(binary.op), expr(span));
-  if (type == TypeId::kDate)
-    return fmt::format("CAST({} AS {})", sum, days ? "DATE" : "TIMESTAMPTZ");
-  return type == TypeId::kVoid && days ? fmt::format("cast_to_type({}, {})", sum, text) : sum;
+        once));
+  });
 }
 
 // Arrays count from 0 in Spark and from 1 in DuckDB; maps take the key as it is.

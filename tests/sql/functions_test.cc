@@ -2,12 +2,18 @@
 // function table has a case here.
 #include "sql/functions.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
+#include <functional>
+#include <optional>
 #include <set>
 
 #include "duck/connection.h"
+#include "duck/describer.h"
 #include "sql/duckdb_printer.h"
 #include "sql/expr.h"
 #include "sql/parser.h"
@@ -730,6 +736,174 @@ TEST_F(Functions, GiveSparksValues) {
     if (function.name.starts_with("grouping")) continue;      // tests/logic/grouping_sets.test
     EXPECT_TRUE(covered_.count(&function) > 0)
         << "no case for " << function.name << " with " << function.min_args << " arguments";
+  }
+}
+
+// The expression with each column, outside of texts and lambdas' heads, as form(column) makes it;
+// counts them.
+std::string with_columns(const std::string& expression, int* count,
+                         const std::function<std::string(const std::string&)>& form) {
+  static const std::set<std::string> kColumns = {
+      "i",  "neg", "zero", "l", "d", "c",  "s", "digits", "n",   "ns", "b",    "dt",
+      "ts", "ntz", "t",    "f", "a", "sa", "m", "st",     "nan", "j",  "empty"};
+  const auto is_part = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+  };
+  std::string result;
+  for (size_t at = 0; at < expression.size();) {
+    if (expression[at] == '\'') {
+      const size_t end = expression.find('\'', at + 1);
+      result += expression.substr(at, end - at + 1);
+      at = end + 1;
+      continue;
+    }
+    size_t end = at;
+    while (end < expression.size() && is_part(expression[end])) ++end;
+    if (end == at) {
+      result += expression[at++];
+      continue;
+    }
+    const std::string word = expression.substr(at, end - at);
+    const bool member = at > 0 && expression[at - 1] == '.';
+    const bool text =
+        end < expression.size() && (expression[end] == '\'' || expression[end] == '(');
+    const bool column = kColumns.contains(word) && !member && !text;
+    *count += column ? 1 : 0;
+    result += column ? form(word) : word;
+    at = end;
+  }
+  return result;
+}
+
+int count_of(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+// What differs at every call stands in the text once for each call, whatever a function needs it
+// for; and the value is the same.
+TEST_F(Functions, ComputeTheirArgumentsOnce) {
+  std::set<const Function*> tried;
+  std::vector<Case> cases = scalar_cases();
+  // Functions that take constants or lambdas, whose cases above have constants alone.
+  for (const char* more : {"regexp_replace(s, 'a', 'b')",
+                           "sha2(s, 256)",
+                           "encode(s, 'UTF-8')",
+                           "decode(b, 'UTF-8')",
+                           "datepart('YEAR', dt)",
+                           "date_part('YEAR', dt)",
+                           "aggregate(a, i, (x, y) -> x + y)",
+                           "aggregate(a, i, (x, y) -> x + y, x -> x * 2)",
+                           "reduce(a, i, (x, y) -> x + y)",
+                           "reduce(a, i, (x, y) -> x + y, x -> x * 2)",
+                           "transform(a, x -> x + 1)",
+                           "filter(a, x -> x > 1)",
+                           "exists(a, x -> x > 1)",
+                           "forall(a, x -> x > 1)",
+                           "zip_with(a, a, (x, y) -> x + y)",
+                           "transform_keys(m, (k, v) -> k)",
+                           "transform_values(m, (k, v) -> v)",
+                           "map_filter(m, (k, v) -> v > 1)",
+                           "from_json(s, 'x INT')",
+                           "from_json(s, 'x DECIMAL(5,2)')",
+                           "named_struct('x', i)",
+                           "get_json_object(s, '$.x')",
+                           "timestampadd(DAY, i, ts)",
+                           "timestampdiff(DAY, ts, ts)",
+                           "timestampdiff(MONTH, ts, ts)",
+                           "trunc(dt, 'MM')",
+                           "date_trunc('DAY', ts)",
+                           "date_format(ts, 'yyyy')",
+                           "to_date(s, 'yyyy')",
+                           "try_to_date(s, 'yyyy')",
+                           "to_timestamp(s, 'yyyy')",
+                           "to_timestamp_ltz(s, 'yyyy')",
+                           "to_timestamp_ntz(s, 'yyyy')",
+                           "try_to_timestamp(s, 'yyyy')",
+                           "unix_timestamp(s, 'yyyy')",
+                           "map(s, i)",
+                           "to_unix_timestamp(s, 'yyyy')",
+                           "from_unixtime(l, 'yyyy')",
+                           "sort_array(a, true)",
+                           "CASE i + 1 WHEN '1' THEN 2 WHEN d THEN 3 END",
+                           "s LIKE ANY ('a', 'b')",
+                           "nullif(c + 1, d)",
+                           "d BETWEEN c AND i",
+                           "count(i, s)"})
+    cases.push_back({more, ""});
+  for (const Case& test_case : cases) {
+    int count = 0;
+    const std::string volatiles = with_columns(
+        test_case.expression, &count,
+        [](const std::string& column) { return fmt::format("if(rand() < 2, {0}, {0})", column); });
+    const auto parsed = parse_expression(volatiles, "case");
+    if (!parsed.ok()) continue;  // a column where a name or a lambda's parameter is
+    SCOPED_TRACE(volatiles);
+    for (const bool knows_types : {false, true}) {
+      PrintOptions options = options_;
+      if (knows_types) {
+        options.from = kOneRow;
+        options.describe = duck::describer(*connection_);
+      }
+      const auto printed = print_duckdb(**parsed, options);
+      if (!printed.ok()) continue;  // it wants a constant
+      // Where types are not known the engine takes one of several branches, each with its columns.
+      EXPECT_EQ(count_of(*printed, "random()"), count + count_of(test_case.expression, "rand"))
+          << *printed;
+    }
+    const std::function<void(const Expr&)> note = [&](const Expr& node) {
+      bool known = false;
+      if (const auto* call = node.as<Call>())
+        tried.insert(find_function(call->name.text, call->args.size(), &known));
+      for_each_child(node, [&](const ExprPtr& child) { note(*child); });
+    };
+    if (count > 0) note(**parsed);
+  }
+  // Of functions whose cases have constants alone, and of new ones.
+  for (const Function& function : functions()) {
+    if (function.kind != FunctionKind::kScalar || function.max_args == 0 ||
+        function.name.starts_with("grouping")) {
+      continue;
+    }
+    const int arguments = std::max(function.min_args, 1);
+    std::string text = std::string(function.name) + "(";
+    for (int i = 0; i < arguments; ++i)
+      text += i == 0 ? "if(rand() < 2, i, i)" : ", if(rand() < 2, i, i)";
+    const auto parsed = parse_expression(text + ")", "case");
+    ASSERT_TRUE(parsed.ok()) << text;
+    const auto printed = print_duckdb(**parsed, options_);
+    if (!printed.ok()) {  // it takes a constant or a lambda, as its cases do
+      EXPECT_TRUE(tried.contains(&function)) << function.name << ": " << printed.error().message;
+    } else {
+      // concat_ws of a separator alone is empty, whatever it is.
+      const int wanted = function.name == "concat_ws" ? 0 : arguments;
+      EXPECT_EQ(count_of(*printed, "random()"), wanted) << *printed;
+    }
+  }
+}
+
+// A function in itself, again and again, takes text in proportion: it is not multiplied.
+TEST_F(Functions, NestInLinearSpace) {
+  for (const Case& test_case : scalar_cases()) {
+    const auto nested = [&](int depth) -> std::optional<size_t> {
+      std::string text = "i";
+      for (int level = 0; level < depth; ++level) {
+        int count = 0;
+        text = with_columns(test_case.expression, &count,
+                            [&](const std::string& column) { return count == 1 ? text : column; });
+      }
+      const auto parsed = parse_expression(text, "case");
+      if (!parsed.ok()) return std::nullopt;
+      const auto printed = print_duckdb(**parsed, options_);
+      return printed.ok() ? std::optional(printed->size()) : std::nullopt;
+    };
+    const auto twice = nested(2);
+    if (!twice) continue;
+    const auto six = nested(6);
+    const auto twelve = nested(12);
+    ASSERT_TRUE(six && twelve) << test_case.expression << " cannot be printed twelve times";
+    EXPECT_LT(*twelve, 3 * *six) << test_case.expression;
   }
 }
 
