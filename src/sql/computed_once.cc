@@ -118,7 +118,7 @@ std::string computed_once(const std::vector<std::string>& values,
   std::vector<std::string> names;
   for (size_t i = 0; i < values.size(); ++i) {
     const bool constant = is_plain_value(values[i]) && is_constant(values[i]);
-    names.push_back(constant ? values[i] : fmt::format("{}.v{}", name.text(), i));
+    names.push_back(constant ? values[i] : fmt::format("struct_extract({}, 'v{}')", name.text(), i));
     if (!constant) members += fmt::format("{}v{}: {}", members.empty() ? "" : ", ", i, values[i]);
   }
   return fmt::format("list_transform([{{{}}}], lambda {}: {})[1]", members, name.text(),

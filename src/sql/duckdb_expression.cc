@@ -492,6 +492,12 @@ std::string DuckdbPrinter::comparison(const ExprPtr& value, const std::vector<Ex
     return static_cast<double>(static_cast<float>(number)) != number;
   };
   const std::string text = expr(value);
+  // The engine makes several comparisons of IN, which compute the value each.
+  if (!is_plain_value(text) && !nondeterministic_calls(*value).empty()) {
+    return computed_once(text, [&](const std::string& once) {
+      return form(meets_as_double(value, others) ? fmt::format("CAST({} AS DOUBLE)", once) : once);
+    });
+  }
   if (meets_as_double(value, others)) return form(fmt::format("CAST({} AS DOUBLE)", text));
   TypeId type = known_type(*value);
   if ((type != TypeId::kFloat && type != TypeId::kVoid) || value->as<Literal>() != nullptr ||
@@ -569,7 +575,11 @@ std::string DuckdbPrinter::padded_in(const In& in) {
     std::string items;
     for (const ExprPtr& item : in.list)
       items += (items.empty() ? "" : ", ") + expr(as_type(item, *type));
-    return fmt::format("({} {}IN ({}))", expr(as_type(in.value, *type)), negated, items);
+    const auto among = [&](const std::string& value) {
+      return fmt::format("({} {}IN ({}))", value, negated, items);
+    };
+    const std::string value = expr(as_type(in.value, *type));
+    return nondeterministic_calls(*in.value).empty() ? among(value) : computed_once(value, among);
   }
   return comparison(in.value, in.list, [&](const std::string& value) {
     std::string items;
