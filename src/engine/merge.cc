@@ -691,8 +691,9 @@ Status Merger::plan(duck::TableChange* change) {
                            ? all
                            : fmt::format("{} UNION ALL BY NAME {}", change->new_rows, all);
   }
+  // Several rows of the source may delete one.
   const auto add_dead = [&](const TempTable& table) {
-    change->dead_rows += fmt::format("{}SELECT {}, {} FROM {} WHERE {} IS NOT NULL",
+    change->dead_rows += fmt::format("{}SELECT DISTINCT {}, {} FROM {} WHERE {} IS NOT NULL",
                                      change->dead_rows.empty() ? "" : " UNION ALL ",
                                      duck::kFileColumn, duck::kRowColumn, table.name(), kClause);
   };
