@@ -1083,6 +1083,12 @@ std::string DuckdbPrinter::rounded(const Call& call) {
       [&](const std::vector<std::string>& values) {
         const std::string& value = values[0];
         const std::string& scale = values[1];
+        // The engine rounds within the type, past its end.
+        if (is_integer(type) && call.args.size() == 2) {
+          return fmt::format("CAST({}(CAST({} AS HUGEINT), {}) AS {})",
+                             even ? "round_even" : "round", value, scale,
+                             duckdb_type(DataType::primitive(type)));
+        }
         const std::string away = call.args.size() == 2 ? fmt::format("round({}, {})", value, scale)
                                                        : fmt::format("round({})", value);
         const std::string exact =
