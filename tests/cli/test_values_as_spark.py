@@ -98,7 +98,7 @@ def test_local_times_are_the_earlier_of_two_and_later_by_what_is_left_out(tmp_pa
         want = wanted[row["n"]]
         tz = zoneinfo.ZoneInfo(zone)
 
-        def seen(shift):
+        def seen(shift, want=want, tz=tz):
             there = (epoch + datetime.timedelta(microseconds=want + shift)).astimezone(tz)
             return (there.replace(tzinfo=UTC) - epoch) // datetime.timedelta(microseconds=1)
 
