@@ -141,7 +141,7 @@ SELECT *, {hash} AS hash FROM (
   // A second printing follows the verdicts on ties and on equal hashes, for the keys in `redo`.
   //
   // Claims of one key and sequence are grouped by hashing; a window that is partitioned and ordered
-  // then shows each its neighbours (docs/decisions/0011-ordinary-windows.md says why no other).
+  // then shows each its neighbours (docs/decisions/0012-ordinary-windows.md says why no other).
   std::string timeline(bool with_verdicts) const {
     // Only an upsert's own claim can have won or be split: the delete at a target row's end has
     // none.
