@@ -7,6 +7,7 @@
 #include "delta/parquet_footer.h"
 #include "delta/snapshot.h"
 #include "fuzz/targets.h"
+#include "strandline/paths.h"
 
 namespace strandline::fuzz {
 namespace {
@@ -78,7 +79,7 @@ void data_path(std::string_view input) {
   const bool has_zero = input.find('\0') != std::string_view::npos;
   expect(decoded.ok() ? *decoded == input : has_zero, "an encoded path decodes to itself");
   const std::string log_path(input);
-  expect(!delta::canonical_path("/t", input).empty() || input.empty() || input.starts_with("file:"),
+  expect(!delta::canonical_path("/t", input).empty() || input.empty() || path_scheme(log_path) == "file",
          "a path has a spelling");
   const auto resolved = delta::resolve_data_path("/t", log_path);
   if (!resolved.ok()) return;
